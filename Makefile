@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test check deb static lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart api-docs golden
+.PHONY: help bench test check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -73,6 +73,14 @@ deb: ## a Debian package of program, manual pages, completions, unit, plans; in 
 	@scripts/setup.sh bench
 	@scripts/deb.sh $(ARGS)
 
+sysext: ## an image that systemd-sysext lays over /usr, with the static program; in target/sysext
+	@scripts/setup.sh sysext
+	@scripts/sysext.sh $(ARGS)
+
+release: ## all that is handed out, for x86-64 and arm64, with checksums and a bill of materials; in target/release-VERSION
+	@scripts/setup.sh release
+	@scripts/release.sh $(ARGS)
+
 setup: ## install what bench and test need (Debian 12 as root; elsewhere it says what is missing)
 	@scripts/setup.sh test
 
@@ -91,6 +99,9 @@ book: ## the documentation as pages with a search, in target/book
 quickstart: ## play each role's quickstart on a bare Debian with the package alone, as root; PACKAGE=FILE or it is built
 	@docs/quickstart_test.sh $(PACKAGE)
 
+screenshots: ## pictures of every kind of page, wide and narrow, light and dark, in target/screenshots
+	@scripts/screenshots.sh
+
 api-docs: ## build the API documentation
 	@$(CARGO) doc --workspace --no-deps --locked
 
@@ -99,4 +110,4 @@ golden: ## rewrite schemas, golden files and what tests/cases expects after a wa
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-store --test schema
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-report --test golden --test compare --test history --test host --test policed
 	@export INSTA_UPDATE=always; $(CARGO) test --quiet --locked -p nicety --bin nicety --test cli -- bench::live::draw probe::text help::
-	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety --bin nicety --test docs -- reference::
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety --bin nicety --test docs -- reference:: rules::

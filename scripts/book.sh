@@ -11,7 +11,7 @@ work=$target/book-src
 rm -rf "$work" "$target/book"
 mkdir -p "$work"
 cp -r --parents docs plans policies schema packaging/dashboards packaging/examples packaging/*.service \
-    README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md LICENSE-* tests/cases/README.md "$work"
+    README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md LICENSE-* tests/cases/README.md "$work"
 # mdbook wants the table of contents at the root of the pages.
 sed 's#](\.\./#](#; t; s#](\([a-z]\)#](docs/\1#' docs/SUMMARY.md >"$work/SUMMARY.md"
 rm "$work/docs/SUMMARY.md" "$work"/docs/*.sh

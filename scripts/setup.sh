@@ -1,7 +1,7 @@
 #!/bin/bash
-# Makes sure that `make bench`, `make static`, `make test` or `make book` can work here. Silent when everything is there.
-# As root on a machine with apt it installs what is missing; otherwise it says what to install.
-# Usage: setup.sh bench|static|test|book
+# Makes sure that `make bench`, `make static`, `make test`, `make book` or `make release` can work here. Silent when
+# everything is there. As root on a machine with apt it installs what is missing; otherwise it says what to install.
+# Usage: setup.sh bench|static|test|book|release
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/apt.sh
@@ -11,6 +11,12 @@ purpose=${1:-test}
 deny_version=0.20.2
 # The same for mdbook, which `make book` alone needs.
 book_version=0.5.4
+# For `make release`: the bill of materials, and zig's C compiler and linker, which build for another machine.
+cyclonedx_version=0.5.9
+zigbuild_version=0.24.1
+zig_version=0.16.0
+# Classes made of Grafana's schema, by which a test reads the dashboard.
+grafana_version='1769699998!10.1.0'
 tools=${CARGO_TARGET_DIR:-target}/tools
 
 say() { echo "setup: $*" >&2; }
@@ -53,7 +59,15 @@ if [ "$purpose" = test ]; then
         "setpriv util-linux" "flock util-linux" "timeout coreutils")
 fi
 # The compiler for the C that is built in, SQLite.
-if [ "$purpose" = static ]; then needs+=("musl-gcc musl-tools" "readelf binutils"); fi
+case $purpose in
+static | release | sysext) needs+=("musl-gcc musl-tools" "readelf binutils") ;;
+esac
+case $purpose in
+release | sysext) needs+=("mksquashfs squashfs-tools") ;;
+esac
+if [ "$purpose" = release ]; then
+    needs+=("qemu-aarch64-static qemu-user-static" "dpkg-deb dpkg" "xz xz-utils" "python3 python3")
+fi
 
 packages=()
 for need in "${needs[@]}"; do
@@ -111,6 +125,8 @@ if [ "$purpose" = test ]; then
     have tmux || wish "live views will not be tried on a terminal" tmux
     have prometheus || wish "metrics will not be scraped" prometheus
     have prometheus-node-exporter || wish "metrics of a run will not be read by node_exporter" prometheus-node-exporter
+    have buildah || wish "the container will not be built" buildah
+    have mksquashfs || wish "the image for systemd-sysext will not be built" squashfs-tools
     compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null ||
         wish "runs will not be kept on a server" postgresql
 fi
@@ -138,6 +154,36 @@ if [ "$purpose" = book ]; then
             --root "$tools" --target-dir "$tools/build" --quiet >&2
         rm -rf "$tools/build"
     fi
+fi
+
+# python_tools NAME PACKAGE…: a virtual environment of Python with these packages, once.
+python_tools() {
+    local place=$tools/$1 wanted="${*:2}"
+    [ "$(cat "$place/has" 2>/dev/null)" != "$wanted" ] || return 0
+    # Debian's python3 makes none without this package.
+    python3 -c 'import ensurepip' 2>/dev/null || { may_install && install python3-venv; } || return 1
+    say "fetching $wanted into $place, once"
+    rm -rf "$place"
+    python3 -m venv "$place" >&2 && "$place/bin/pip" install --quiet --no-deps "${@:2}" >&2 || return 1
+    echo "$wanted" >"$place/has"
+}
+
+if [ "$purpose" = release ]; then
+    python_tools cross "ziglang==$zig_version" "cargo-zigbuild==$zigbuild_version" || {
+        say "missing here: zig and cargo-zigbuild, which build for arm64; check the network, and python3-venv"
+        exit 3
+    }
+    export PATH=$PWD/$tools/bin:$tools/bin:$PATH
+    if [ "$(cargo-cyclonedx cyclonedx --version 2>/dev/null)" != "cargo-cyclonedx-cyclonedx $cyclonedx_version" ]; then
+        say "building cargo-cyclonedx $cyclonedx_version into $tools, once; this takes a few minutes"
+        cargo install cargo-cyclonedx --version "$cyclonedx_version" --locked --debug --root "$tools" \
+            --target-dir "$tools/build" --quiet >&2
+        rm -rf "$tools/build"
+    fi
+fi
+
+if [ "$purpose" = test ] && ! python_tools grafana "grafana-foundation-sdk==$grafana_version"; then
+    say "the dashboard will not be read by Grafana's schema: no grafana-foundation-sdk"
 fi
 
 if [ "$purpose" = test ]; then

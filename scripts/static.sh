@@ -1,12 +1,13 @@
 #!/bin/bash
 # Builds nicety as one file without libraries, for any x86-64 Linux from 5.10 on: the C library is
 # musl, SQLite and the BPF programs are inside.
-# Usage: static.sh [--profile NAME] [--out FILE]
-# The profile is that of cargo: release, or dev for a quick build. Prints the file and its size.
+# Usage: static.sh [--profile NAME] [--out FILE] [--machine NAME]
+# The profile is that of cargo: release, or dev for a quick build. The machine is x86_64, or aarch64, which is built with
+# zig's C compiler and linker (scripts/setup.sh release). Prints the file and its size.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-triple=x86_64-unknown-linux-musl
+machine=x86_64
 target=${CARGO_TARGET_DIR:-target}
 profile=release
 out=$target/static/nicety
@@ -14,8 +15,9 @@ while [ $# -gt 0 ]; do
     case $1 in
     --profile) profile=${2:-} ;;
     --out) out=${2:-} ;;
+    --machine) machine=${2:-} ;;
     *)
-        echo "static: unknown argument $1; usage: static.sh [--profile NAME] [--out FILE]" >&2
+        echo "static: unknown argument $1; usage: static.sh [--profile NAME] [--out FILE] [--machine NAME]" >&2
         exit 2
         ;;
     esac
@@ -25,10 +27,27 @@ while [ $# -gt 0 ]; do
     }
     shift 2
 done
-for tool in "musl-gcc musl-tools" "readelf binutils" "strip binutils"; do
+triple=$machine-unknown-linux-musl
+build=(cargo build)
+needs=("readelf binutils")
+case $machine in
+x86_64) needs+=("musl-gcc musl-tools" "strip binutils") ;;
+aarch64)
+    # No package of Debian has musl's headers for another machine; zig brings them.
+    build=(cargo zigbuild)
+    export PATH=$PWD/$target/tools/cross/bin:$target/tools/cross/bin:$PATH
+    needs+=("cargo-zigbuild cargo-zigbuild")
+    ;;
+*)
+    echo "static: no static build for $machine; choose x86_64 or aarch64" >&2
+    exit 2
+    ;;
+esac
+for tool in "${needs[@]}"; do
     read -r program package <<<"$tool"
     command -v "$program" >/dev/null || {
-        echo "static: $program is missing; on Debian: apt-get install $package" >&2
+        [ "$package" = cargo-zigbuild ] || echo "static: $program is missing; on Debian: apt-get install $package" >&2
+        [ "$package" != cargo-zigbuild ] || echo "static: $program is missing; scripts/setup.sh release fetches it" >&2
         exit 3
     }
 done
@@ -39,7 +58,7 @@ if [ ! -e "$(rustc --print sysroot)/lib/rustlib/$triple" ]; then
         echo "static: Rust's library for $triple is missing; install it as your toolchain's package" >&2
         exit 3
     }
-    rustup target add $triple >&2 || {
+    rustup target add "$triple" >&2 || {
         echo "static: Rust's library for $triple cannot be fetched; check the network" >&2
         exit 3
     }
@@ -47,7 +66,9 @@ fi
 
 # Backtraces need symbols of functions only: without the rest a dev build is done sooner.
 [ "$profile" != dev ] || export CARGO_PROFILE_DEV_DEBUG=false
-cargo build --profile "$profile" --locked -p nicety --target $triple >&2
+# The `strip` of this machine does not know programs of another: rustc strips them.
+[ "$machine" = x86_64 ] || export "CARGO_PROFILE_${profile^^}_STRIP=debuginfo"
+"${build[@]}" --profile "$profile" --locked -p nicety --target "$triple" >&2
 # cargo's own name for the directory of this one profile.
 built=$target/$triple/${profile/#dev/debug}/nicety
 # What a loader would have to load makes it a file for machines like this one only.
@@ -57,6 +78,6 @@ if readelf --program-headers --wide "$built" | grep -q INTERP; then
 fi
 mkdir -p "$(dirname "$out")"
 # Replaced in one step: the old one may be running.
-strip --strip-debug -o "$out.new" "$built"
+if [ "$machine" = x86_64 ]; then strip --strip-debug -o "$out.new" "$built"; else cp "$built" "$out.new"; fi
 mv "$out.new" "$out"
 echo "$out, $(($(stat -c %s "$out") / 1000000)) MB, static"

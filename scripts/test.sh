@@ -47,7 +47,7 @@ source scripts/layers.sh
 # Licences, sources and duplicates need no network; advisories need the RustSec database.
 advisories() {
     if cargo deny --locked --log-level error fetch db >"$work/fetch" 2>&1; then
-        cargo deny --locked --log-level error check --disable-fetch advisories
+        cargo deny --locked --offline --log-level error check advisories
     else
         skip "advisories: the RustSec database cannot be fetched from here"
     fi

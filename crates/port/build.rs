@@ -84,10 +84,13 @@ fn compile(clang: &str, source: &Path, object: &Path) -> Result<(), String> {
     Err(format!("{clang}: {first} (Debian: {PACKAGES})"))
 }
 
-/// Debian keeps `asm/types.h` in a directory named after the machine, which a compiler for
-/// another target does not search.
+/// Debian keeps `asm/types.h` in a directory named after the machine, which a compiler for another target does not search.
+/// That of this machine does as well for another: BPF programs use its integers only, which are the same on all.
 fn machine_include() -> Option<PathBuf> {
-    let arch = env::var("CARGO_CFG_TARGET_ARCH").ok()?;
-    let include = PathBuf::from(format!("/usr/include/{arch}-linux-gnu"));
-    include.join("asm/types.h").exists().then_some(include)
+    let target = env::var("CARGO_CFG_TARGET_ARCH").ok()?;
+    let machines = [target.as_str(), env::consts::ARCH];
+    let mut includes = machines
+        .map(|machine| PathBuf::from(format!("/usr/include/{machine}-linux-gnu")))
+        .into_iter();
+    includes.find(|include| include.join("asm/types.h").exists())
 }

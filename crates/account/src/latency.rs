@@ -17,7 +17,7 @@ pub struct Latency {
     exact: Exact,
 }
 
-/// What is known exactly of a distribution, unlike what a histogram says.
+/// Exact figures of a distribution, unlike those of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact {
     /// Smallest value in ns; `u64::MAX` when there is none.

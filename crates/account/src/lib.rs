@@ -1,8 +1,8 @@
 //! Accounting of received frames: every frame, not samples.
 //!
-//! [`Account`] takes what one port sees during one trial and says what became of every frame:
-//! lost, duplicated, reordered (RFC 4737), damaged, and how long it took. It is also the plain
-//! model with which accounting done elsewhere, such as inside the kernel, is compared.
+//! [`Account`] takes the frames that one port sees during one trial and says what became of
+//! each: lost, duplicated, reordered (RFC 4737) or damaged, and how long it took. It is also
+//! the plain model for checking other accounting, such as that inside the kernel.
 //!
 //! What each count means, and its limits: `docs/methodology/accounting.md`.
 

@@ -1,4 +1,4 @@
-//! What one port received during one trial.
+//! Frames that one port received during one trial.
 
 use nicety_model::{FrameCounts, LatencySummary, StationCounts, StreamCounts};
 use nicety_packet::stamp::STREAM_LEARNING;
@@ -11,7 +11,7 @@ use crate::{AccountError, Latency};
 /// Index of streams that the port does not expect.
 const NONE: u8 = u8::MAX;
 
-/// What the sender of a stream says at the end of a trial.
+/// The sender's counts of a stream at the end of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StreamTotals {
     /// The stream.
@@ -22,7 +22,7 @@ pub struct StreamTotals {
     pub sent: u64,
 }
 
-/// What a port saw that belongs to no stream.
+/// Frames at a port that belong to no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortCounts {
     /// Frames of others, of another trial, or of a stream this port does not expect.
@@ -113,7 +113,7 @@ impl Account {
         }
     }
 
-    /// Says that `stream` will send no more than `frames` frames, see [`Tracker::set_limit`].
+    /// Tells that `stream` will send at most `frames` frames, see [`Tracker::set_limit`].
     /// Unknown streams are ignored.
     pub fn expect_at_most(&mut self, stream: u8, frames: u64) {
         if let Some(stream) = self.stream_mut(stream) {
@@ -132,7 +132,7 @@ impl Account {
         }
     }
 
-    /// What belongs to no stream so far.
+    /// Frames so far that belong to no stream.
     pub fn counts(&self) -> PortCounts {
         self.counts
     }
@@ -142,7 +142,7 @@ impl Account {
         self.streams.iter().map(|s| s.tracker.arrivals()).sum()
     }
 
-    /// Closes the account with what the senders say. Reset it before the next trial.
+    /// Closes the account with the senders' counts. Reset it before the next trial.
     ///
     /// In the result `received + lost == sent` for every stream. Damaged and foreign frames of
     /// the port, which belong to no stream, stand in its first one, so that sums are right.

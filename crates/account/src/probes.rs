@@ -1,4 +1,4 @@
-//! Probes that NICs stamped: which stamps belong together, and the latency in them.
+//! Probes that NICs stamped: matches their stamps and computes the latency.
 
 mod clocks;
 
@@ -9,7 +9,7 @@ use nicety_model::{HardwareProbes, LatencySummary};
 
 use crate::{AccountError, Latency};
 
-/// What is known of the probes of one direction, by their number.
+/// Stamps of the probes of one direction, by their number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stamps {
     /// Those sent, with the sending NIC's stamp where it made one.
@@ -55,7 +55,7 @@ impl ProbeTotals {
     }
 
     /// Adds a direction; `ahead` is how far the receiving NIC's clock is ahead of the sending one's
-    /// when that shows a time. What arrived was sent: other numbers are nobody's.
+    /// when that shows a time. Only numbers that were sent count.
     pub fn add(&mut self, stamps: &Stamps, ahead: impl Fn(i64) -> i64) {
         for (number, left) in &stamps.sent {
             self.counts.sent += 1;
@@ -71,7 +71,7 @@ impl ProbeTotals {
         self.counts.stamped = self.latency.samples();
     }
 
-    /// What became of them.
+    /// Outcome of the probes.
     pub fn counts(&self) -> HardwareProbes {
         self.counts
     }

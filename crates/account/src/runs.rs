@@ -36,7 +36,7 @@ impl Runs {
         }
     }
 
-    /// Ends the open run and takes what was collected.
+    /// Ends the open run and returns the collected runs.
     pub fn take(&mut self) -> BurstLengths {
         self.end();
         std::mem::take(&mut self.lengths)

@@ -1,4 +1,4 @@
-//! What became of every sequence number of one stream.
+//! State of every sequence number of one stream.
 
 use nicety_model::BurstLengths;
 
@@ -7,7 +7,7 @@ use crate::runs::Runs;
 /// Bits of a bitmap word.
 const WORD: u64 = 64;
 
-/// What the arrival of one sequence number means.
+/// Meaning of the arrival of one sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// First arrival, no frame with a higher number came before.

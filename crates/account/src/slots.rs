@@ -1,4 +1,4 @@
-//! Frames counted by the time at which they were sent.
+//! Frames counted by the time of sending.
 
 /// Length of a slot, as a power of two of ns: 8.4 ms.
 pub const SLOT_BITS: u32 = 23;

@@ -8,8 +8,8 @@ use nicety_model::finding::{RuleReason, RuleReport, RuleReports};
 use crate::rule::{RULES, Rule};
 
 /// How changes of a rule are undone.
-const UNDO: &str = "nicety tune rollback restores the old values; nicety tune persist --remove takes \
-                    away what was kept for the next boot.";
+const UNDO: &str = "nicety tune rollback restores the old values; nicety tune persist --remove deletes \
+                    what was kept for the next boot.";
 /// The same where nicety changes nothing.
 const UNDO_BY_HAND: &str = "nicety changes nothing here. Undo by hand what you changed.";
 

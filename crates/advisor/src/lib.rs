@@ -43,6 +43,7 @@ pub fn advise(facts: &HostFacts, goal: Goal, wishes: Wishes) -> Advice {
         boot_id: None,
         peer: wishes.peer.map(|probe| probe.peer),
         checked: catalogue::ids(|_| true).len(),
+        riskier: 0,
         findings,
         waiting,
     }
@@ -65,9 +66,11 @@ pub fn keep_rules(advice: &mut Advice, rules: &[String]) {
     }
 }
 
-/// Keeps the findings of at most this risk.
+/// Keeps the findings of at most this risk, and counts the others.
 pub fn keep_risk(advice: &mut Advice, most: Risk) {
+    let before = advice.findings.len();
     advice.findings.retain(|finding| finding.risk <= most);
+    advice.riskier += before - advice.findings.len();
 }
 
 #[cfg(test)]
@@ -94,5 +97,20 @@ mod tests {
             assert!(kept.waiting.iter().all(|waiting| waiting.id == first.id));
         }
         assert!(kept(&["none"]).findings.is_empty());
+    }
+
+    #[test]
+    fn riskier_findings_are_left_out_and_counted() {
+        let host = fixture::Host::new(2, 4).nic("eth0", 10_000, 1);
+        let all = advise(&host.facts, Goal::Throughput, Wishes::default());
+        let mut kept = all.clone();
+        keep_risk(&mut kept, Risk::High);
+        assert_eq!(kept, all);
+        keep_risk(&mut kept, Risk::Low);
+        let low = |finding: &&nicety_model::finding::Finding| finding.risk == Risk::Low;
+        let low = all.findings.iter().filter(low).count();
+        assert_eq!(kept.findings.len(), low);
+        assert_eq!(kept.riskier, all.findings.len() - low);
+        assert!(kept.riskier > 0, "the host has a risky finding: {all:?}");
     }
 }

@@ -20,7 +20,7 @@ pub fn refusal(small: PathProbe, large: Option<PathProbe>) -> Option<String> {
     match (small.carried, large) {
         (Carried::Yes, Some(large)) if large.carried == Carried::Yes => None,
         (Carried::Yes, Some(large)) => Some(match large.carried {
-            Carried::Silent => format!("{large}, but those of {}", small.bytes),
+            Carried::Silent => format!("{large}; it answers those of {}", small.bytes),
             _ => large.to_string(),
         }),
         _ => Some(format!("{small} since the change")),
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(after(Carried::Yes), None);
         assert_eq!(
             after(Carried::Silent).as_deref(),
-            Some("192.0.2.1 answers no packet of 9000 bytes, but those of 1500")
+            Some("192.0.2.1 answers no packet of 9000 bytes; it answers those of 1500")
         );
         assert_eq!(
             after(Carried::TooLong { takes: Some(1500) }).as_deref(),

@@ -65,10 +65,7 @@ pub fn wanted(root: &Path, files: &[HostFile], stale: Vec<PathBuf>) -> BTreeMap<
 pub fn after_files(files: &[HostFile]) -> Vec<String> {
     let line = |file: &HostFile| {
         if file.path.ends_with(".xml") {
-            Some(format!(
-                "put /{} into the domain with virsh edit",
-                file.path
-            ))
+            Some(format!("add /{} to the domain with virsh edit", file.path))
         } else if file.path.starts_with("etc/tuned/") {
             Some("tuned-adm profile nicety".to_owned())
         } else {
@@ -79,7 +76,7 @@ pub fn after_files(files: &[HostFile]) -> Vec<String> {
 }
 
 /// First lines of every file.
-const HEAD: &str = "# Written by nicety tune persist, which takes it away again with --remove.\n";
+const HEAD: &str = "# Written by nicety tune persist; nicety tune persist --remove deletes it.\n";
 
 /// What findings ask of a person that no file of nicety's can do: boot parameters, domains' XML.
 pub fn by_hand(advice: &Advice) -> Vec<String> {
@@ -165,7 +162,7 @@ mod tests {
         assert_eq!(texts, ["x", "x", ""]);
         assert_eq!(
             after_files(&files),
-            ["put /etc/nicety/a.xml into the domain with virsh edit"]
+            ["add /etc/nicety/a.xml to the domain with virsh edit"]
         );
     }
 

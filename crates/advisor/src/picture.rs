@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::HostFacts;
-use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::cpu_list::name_cpus;
 use nicety_model::facts::{NetFacts, VmFacts, VmThread};
 use nicety_model::finding::Goal;
 use nicety_model::picture::{CpuPicture, Mark, MarkKind, NicPicture, NodePicture, Picture};
@@ -123,9 +123,8 @@ fn add(
     let misplaced = case.has_nodes() && home.is_some() && there.iter().any(|node| *node != home);
     if let (true, Some(net), Some(home)) = (misplaced, net, home) {
         picture.misplaced.push(format!(
-            "{name} runs on {} {}, {} is on node {home}",
-            if cpus.len() == 1 { "CPU" } else { "CPUs" },
-            format_cpu_list(cpus),
+            "{name} runs on {}, {} is on node {home}",
+            name_cpus(cpus),
             net.name()
         ));
     }

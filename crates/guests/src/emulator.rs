@@ -20,6 +20,14 @@ const PROGRAM: &str = "qemu-system-x86_64";
 /// where QEMU 10.0 loses the upper half of a virtual function's address.
 pub const QBOOT: &str = "qboot.rom";
 
+/// System calls that QEMU gives up once its machine is built (qemu(1), -sandbox): whatever a guest makes of
+/// it starts no program, changes no user and no priority. It needs none of them: nicety gives it its
+/// devices open, and places its threads from outside.
+const SANDBOX: [&str; 2] = [
+    "-sandbox",
+    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+];
+
 /// What a bundle's QEMU must be good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
@@ -36,6 +44,8 @@ pub struct Emulator {
     words: Vec<PathBuf>,
     /// Where its modules are, when not where it was built for.
     modules: Option<PathBuf>,
+    /// Whether it was built with seccomp.
+    has_sandbox: bool,
     /// The version, as `10.0.2 (Debian …)`.
     pub version: String,
 }
@@ -72,6 +82,7 @@ impl Emulator {
         let mut emulator = Self {
             words,
             modules,
+            has_sandbox: false,
             version: String::new(),
         };
         let output = emulator.output_of(&["--version"])?;
@@ -81,6 +92,9 @@ impl Emulator {
                 return Err(QemuError::answer("the version of QEMU", output));
             }
         }
+        // One that was built without it knows no such option.
+        let [option, value] = SANDBOX;
+        emulator.has_sandbox = emulator.output_of(&[option, value, "--version"]).is_ok();
         Ok(emulator)
     }
 
@@ -93,6 +107,14 @@ impl Emulator {
             command.env("QEMU_MODULE_DIR", modules);
         }
         command
+    }
+
+    /// What keeps it to what it needs, as far as it can.
+    pub fn sandbox(&self) -> &'static [&'static str] {
+        match self.has_sandbox {
+            true => &SANDBOX,
+            false => &[],
+        }
     }
 
     fn output_of(&self, words: &[&str]) -> Result<String, QemuError> {

@@ -72,7 +72,7 @@ impl Machine {
             "-no-reboot",
             "-name",
         ]);
-        command.arg(&spec.name);
+        command.arg(&spec.name).args(emulator.sandbox());
         let mut inherit: Vec<RawFd> = spec.inherit.iter().map(AsRawFd::as_raw_fd).collect();
         let mut ours = None;
         let mut theirs = None;

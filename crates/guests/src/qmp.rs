@@ -12,6 +12,9 @@ use crate::error::QemuError;
 /// Longest line that is read; QEMU's own answers stay far below.
 const LONGEST_LINE: u64 = 4 << 20;
 
+/// Events that are kept until somebody asks; QEMU sends one now and then, a guest can make it send more.
+const MOST_EVENTS: usize = 256;
+
 /// A monitor.
 #[derive(Debug)]
 pub struct Qmp {
@@ -64,6 +67,10 @@ impl Qmp {
                     command: command.to_owned(),
                     why: error["desc"].as_str().unwrap_or_default().to_owned(),
                 });
+            }
+            // The oldest goes: what came last is what matters.
+            if self.events.len() == MOST_EVENTS {
+                self.events.pop_front();
             }
             self.events.push_back(answer);
         }
@@ -140,6 +147,26 @@ mod tests {
             qmp.execute("quit", &json!({})),
             Err(QemuError::Io { .. })
         ));
+    }
+
+    #[test]
+    fn events_without_end_take_no_memory_without_end() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let flood = std::thread::spawn(move || {
+            let mut out = theirs.try_clone().unwrap();
+            let mut commands = BufReader::new(theirs).lines();
+            out.write_all(b"{\"QMP\": {}}\n").unwrap();
+            commands.next().unwrap().unwrap();
+            for number in 0..5000 {
+                writeln!(out, "{{\"event\": {number}}}").unwrap();
+            }
+            out.write_all(b"{\"return\": {}}\n").unwrap();
+        });
+        let mut qmp = Qmp::connect(ours, LIMIT).unwrap();
+        flood.join().unwrap();
+        let kept: Vec<Value> = std::iter::from_fn(|| qmp.event()).collect();
+        assert_eq!(kept.len(), MOST_EVENTS);
+        assert_eq!(kept.last().unwrap()["event"], 4999);
     }
 
     #[test]

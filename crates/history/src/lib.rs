@@ -1,9 +1,9 @@
 //! The history of runs: every run whole, labelled, found again, pruned and given back.
 //!
-//! [`History`] is what a store must do; [`Sqlite`] keeps everything in one file, [`Postgres`] on a
-//! server. [`open`] takes the one that a name means. A run is kept
-//! as the files of its directory, byte for byte and compressed, beside the numbers that trends
-//! ask for. Each change is one transaction: a kill leaves the old state or the new one.
+//! [`History`] is the interface of a store; [`Sqlite`] keeps everything in one file, [`Postgres`] on
+//! a server. [`open`] picks one by its name. A run is kept as the files of its directory, byte for
+//! byte and compressed, beside the numbers for trends. Each change is one transaction: a kill leaves
+//! the old state or the new one.
 
 mod error;
 mod pack;
@@ -19,7 +19,7 @@ use nicety_model::compare::Metric;
 use nicety_model::history::{Figure, KeptRun, TrendPoint};
 use nicety_store::RunFiles;
 
-pub use self::postgres::{PATIENCE, Postgres, is_url};
+pub use self::postgres::{Caution, PATIENCE, Postgres, cautions, is_url};
 pub use error::HistoryError;
 pub use prune::outdated;
 pub use sqlite::Sqlite;

@@ -25,7 +25,7 @@ use postgres::{Client, Config, NoTls, Row, Transaction};
 use crate::error::HistoryError;
 use crate::{Added, History, HistoryPoint, NewRun, pack};
 
-pub use address::{is_url, without_password};
+pub use address::{Caution, cautions, is_url, without_password};
 
 /// How long a server that went away is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(15);

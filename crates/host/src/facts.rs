@@ -4,7 +4,8 @@
 //! only is recorded into the same tree as `nicety/links.json`, what `xl` prints as
 //! `nicety/xl-info` and `nicety/xl-vcpu-list`, times and counters that `ss` prints as
 //! `nicety/ss-tcp`, counters that somebody watched as `nicety/window.json`,
-//! and numbers of firewall rules as `nicety/firewall.json`.
+//! numbers of firewall rules as `nicety/firewall.json`, and that /sys belonged to another network namespace
+//! as `nicety/other-namespace`.
 
 mod capture;
 mod cpu;

@@ -34,7 +34,7 @@ pub enum JournalError {
         source: io::Error,
     },
     /// A journal holds something else.
-    #[error("line {line} of {} is no event of a journal; look at it, then move the file away", path.display())]
+    #[error("line {line} of {} is not a journal event; check the file, then move it away", path.display())]
     Malformed {
         /// File.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum JournalError {
         line: usize,
     },
     /// Somebody else could have written what would be undone here.
-    #[error("{} {why}; what it says is not done: give --state a directory that only you can write", path.display())]
+    #[error("{} {why}, so nicety ignores it; give --state a directory that only you can write", path.display())]
     NotOurs {
         /// Directory or file.
         path: PathBuf,

@@ -1,6 +1,7 @@
 //! Reads and writes single settings.
 
 mod file;
+mod functions;
 mod interface;
 mod rate;
 mod thread;
@@ -14,6 +15,7 @@ use nicety_netdev::link::Links;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::ns_sysfs::NsSysfs;
+use nicety_netdev::vf::UsedFunction;
 
 pub use file::kept_below;
 pub use rate::{port_shape, port_value};
@@ -54,6 +56,14 @@ pub enum KnobError {
         value: String,
         /// What would be one.
         expected: &'static str,
+    },
+    /// Somebody uses what would go.
+    #[error("{knob} cannot change: {}", users.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    InUse {
+        /// The setting.
+        knob: String,
+        /// Who uses what.
+        users: Vec<UsedFunction>,
     },
 }
 
@@ -123,6 +133,7 @@ impl Knobs {
             Knob::IrqAffinity { irq } => read_file(&irq_path(*irq)),
             Knob::ThreadCpus { tid, name } => thread::read(knob, *tid, name),
             Knob::VfRate { .. } | Knob::PortRate { .. } => self.read_rate(knob),
+            Knob::VfCount { interface } => self.read_count(interface),
             Knob::File { path } => file::read(knob, path),
             _ => self.read_interface(knob),
         }
@@ -139,6 +150,7 @@ impl Knobs {
             Knob::IrqAffinity { irq } => write_file(&irq_path(*irq), value),
             Knob::ThreadCpus { tid, name } => thread::write(knob, *tid, name, value),
             Knob::VfRate { .. } | Knob::PortRate { .. } => self.write_rate(knob, value),
+            Knob::VfCount { interface } => self.write_count(knob, interface, value),
             Knob::File { path } => file::write(knob, path, value),
             _ => self.write_interface(knob, value),
         }

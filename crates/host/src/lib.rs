@@ -1,4 +1,5 @@
-//! Reads and changes the host: procfs, sysfs, topology, CPU load, fingerprint, facts, settings, journals.
+//! Reads and changes the host: procfs, sysfs, topology, CPU load, fingerprint, facts, settings,
+//! journals.
 
 pub mod child;
 pub mod clock;

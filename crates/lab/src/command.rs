@@ -1,28 +1,51 @@
 //! What a command gets to see of its caller.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 
 use crate::wire::{Size, Start};
 
-/// Variables that name sockets and sessions of the host, which are not there in the lab.
-const LEFT_OUT: [&str; 6] = [
-    "XDG_RUNTIME_DIR",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "SSH_AUTH_SOCK",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "TMPDIR",
+/// What a command in the lab gets of its caller's environment; the rest may hold secrets that are for the
+/// caller's programs, and stays here unless it is named.
+const PASSED: [&str; 19] = [
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "EDITOR",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LESS",
+    "LOGNAME",
+    "NO_COLOR",
+    "PAGER",
+    "PATH",
+    "PWD",
+    "RUST_BACKTRACE",
+    "SHELL",
+    "TERM",
+    "TZ",
+    "USER",
+    "VISUAL",
 ];
+/// All whose name begins so are passed too.
+const PASSED_BEGIN: [&str; 2] = ["LC_", "NICETY_"];
+/// Secrets among these.
+const KEPT: [&str; 1] = ["NICETY_TOKEN"];
 
-/// The command with the caller's environment and directory.
+/// The command with the caller's directory and what it may see of his environment: what is known to be
+/// harmless, and the variables `named`.
 ///
 /// # Errors
 /// When the working directory cannot be told.
-pub fn start(words: Vec<OsString>, terminal: Option<Size>) -> io::Result<Start> {
+pub fn start(
+    words: Vec<OsString>,
+    terminal: Option<Size>,
+    named: &[OsString],
+) -> io::Result<Start> {
     let directory = std::env::current_dir()?;
     let environment = std::env::vars_os()
-        .filter(|(name, _)| !LEFT_OUT.iter().any(|out| name == out))
+        .filter(|(name, _)| named.contains(name) || passes(name))
         .collect();
     Ok(Start {
         words,
@@ -32,6 +55,12 @@ pub fn start(words: Vec<OsString>, terminal: Option<Size>) -> io::Result<Start> 
     })
 }
 
+fn passes(name: &OsStr) -> bool {
+    let name = name.to_str().unwrap_or_default();
+    let begins = PASSED_BEGIN.iter().any(|begin| name.starts_with(begin));
+    PASSED.contains(&name) || begins && !KEPT.contains(&name)
+}
+
 /// The user's shell, as far as it is there.
 pub fn shell() -> OsString {
     let named = std::env::var_os("SHELL").filter(|path| std::path::Path::new(path).is_file());
@@ -39,4 +68,39 @@ pub fn shell() -> OsString {
         true => "/bin/bash".into(),
         false => "/bin/sh".into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_the_caller_stay_with_the_caller() {
+        for name in ["PATH", "TERM", "LC_ALL", "NICETY_STORE", "HOME"] {
+            assert!(passes(name.as_ref()), "{name}");
+        }
+        for name in [
+            "AWS_SECRET_ACCESS_KEY",
+            "PGPASSWORD",
+            "NICETY_TOKEN",
+            "SSH_AUTH_SOCK",
+            "XDG_RUNTIME_DIR",
+            "TMPDIR",
+            "LD_PRELOAD",
+            "",
+        ] {
+            assert!(!passes(name.as_ref()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_named_is_passed() {
+        // Cargo sets it for every test.
+        let name = OsString::from("CARGO_MANIFEST_DIR");
+        let has = |start: Start| start.environment.iter().any(|(key, _)| *key == name);
+        assert!(!has(start(Vec::new(), None, &[]).unwrap()));
+        assert!(has(
+            start(Vec::new(), None, std::slice::from_ref(&name)).unwrap()
+        ));
+    }
 }

@@ -235,8 +235,8 @@ impl Running {
             let file = File::create(&lock).map_err(|e| QemuError::io("open", &lock, e))?;
             if file.try_lock().is_ok() {
                 let socket = self.dir.join(port_name(number));
-                let stream = UnixStream::connect(&socket)
-                    .map_err(|e| QemuError::io("connect to", &socket, e))?;
+                let stream =
+                    connect(&socket).map_err(|e| QemuError::io("connect to", &socket, e))?;
                 return Ok((stream, file));
             }
         }
@@ -269,7 +269,7 @@ impl Running {
             Err(e) => return Err(error(e.into())),
         };
         // Asked first, so that it writes what it has; one that does not listen is killed.
-        if let Ok(stream) = UnixStream::connect(self.dir.join(MONITOR))
+        if let Ok(stream) = connect(&self.dir.join(MONITOR))
             && let Ok(mut qmp) = Qmp::connect(stream, Duration::from_secs(2))
         {
             let _ = qmp.execute("quit", &json!({}));
@@ -292,6 +292,19 @@ impl Running {
 
 fn make(dir: &Path) -> Result<(), QemuError> {
     runtime_dir::make(dir, 0o700).map_err(|e| QemuError::io("make directory", dir, e))
+}
+
+/// Connects to a socket of this user's lab. Whoever serves it gets the command and sees what it reads.
+fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(socket)?;
+    // Of the process that began to listen (unix(7)).
+    let peer = rustix::net::sockopt::socket_peercred(&stream)?.uid;
+    if peer != rustix::process::geteuid() {
+        let peer = peer.as_raw();
+        let what = format!("user {peer} serves it, not you; remove the directory it is in");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    }
+    Ok(stream)
 }
 
 /// Waits a little for the end.
@@ -370,6 +383,42 @@ mod tests {
             assert!(home.running().unwrap().is_none());
             assert_eq!(directory.exists(), !made);
         }
+    }
+
+    #[test]
+    fn a_socket_that_another_user_serves_is_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let (own, other) = (dir.path().join("own"), dir.path().join("other"));
+        let _listener = std::os::unix::net::UnixListener::bind(&own).unwrap();
+        connect(&own).unwrap();
+        if !rustix::process::geteuid().is_root() {
+            println!(
+                "SKIP a_socket_that_another_user_serves_is_not_used: only root changes its user"
+            );
+            return;
+        }
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(dir.path(), open).unwrap();
+        // A thread has credentials of its own, until libc makes them the process's.
+        let theirs = std::thread::scope(|scope| {
+            let listen = || {
+                let user = rustix::process::Uid::from_raw(65534);
+                rustix::thread::set_thread_res_uid(user, user, user).ok()?;
+                std::os::unix::net::UnixListener::bind(&other).ok()
+            };
+            scope.spawn(listen).join().unwrap()
+        });
+        let Some(_theirs) = theirs else {
+            println!(
+                "SKIP a_socket_that_another_user_serves_is_not_used: this root knows no other user"
+            );
+            return;
+        };
+        let refused = connect(&other).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("user 65534 serves it, not you"),
+            "{refused}"
+        );
     }
 
     #[test]

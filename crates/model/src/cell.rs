@@ -21,7 +21,7 @@ use crate::trial::GuestFrames;
 use crate::units::LossRatio;
 use crate::verdict::Verdict;
 
-/// What identifies a cell: the path's parameters, the frame size and the direction.
+/// Identity of a cell: the path's parameters, the frame size and the direction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct CellKey {
     /// The path's parameters in words; `kind` is always there.
@@ -124,7 +124,7 @@ pub struct CellResult {
     /// Bounds of the search.
     #[serde(flatten)]
     pub bounds: SearchBounds,
-    /// What the throughput is known to from this visit alone.
+    /// Interval of the throughput from this visit alone.
     pub estimate: Option<Estimate>,
     /// Capacity: forwarding rate under overload (RFC 2285 §3.6), median of the windows, in frames
     /// per second and direction.
@@ -152,10 +152,10 @@ pub struct CellResult {
     pub hardware_latency: Vec<HardwareLatency>,
     /// CPU use during the confirm trial.
     pub cpu: Option<CpuUse>,
-    /// Where frames died during the confirm trial.
+    /// Where frames were lost during the confirm trial.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub loss_ledger: Vec<LossEntry>,
-    /// Where frames died in the lowest search trial above the throughput: what gave out first.
+    /// Where frames were lost in the lowest search trial above the throughput: where loss begins.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub overload_ledger: Vec<LossEntry>,
     /// Frames of the confirm trial.
@@ -164,7 +164,7 @@ pub struct CellResult {
     /// is that of all together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub guests: Vec<GuestFrames>,
-    /// Who else had the CPUs meanwhile.
+    /// Other users of the CPUs meanwhile.
     pub disturbance: Option<Disturbance>,
     /// Round trip of a cache line between tester and path during the search, in ns: median of its
     /// trials, each as far apart as it saw them.
@@ -173,7 +173,7 @@ pub struct CellResult {
     pub trials: u32,
     /// Wall time of the search, without confirm and latency trials, in seconds.
     pub search_s: f64,
-    /// What the number is worth.
+    /// How far to trust the number.
     pub verdict: Verdict,
     /// Explanations, most important first.
     pub notes: Vec<Note>,

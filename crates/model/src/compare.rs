@@ -1,4 +1,4 @@
-//! Old results beside new ones: what `nicety compare` finds.
+//! Results of `nicety compare`: old numbers beside new ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::sock::SockTest;
 use crate::verdict::Verdict;
 
 crate::keywords::keywords! {
-    /// What of a cell is compared.
+    /// Compared metric of a cell.
     Metric {
         /// Throughput in frames per second; of sockets transactions per second or goodput. More is
         /// better.
@@ -47,13 +47,13 @@ impl Metric {
     }
 }
 
-/// What became of a number.
+/// Judgement of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
     /// The new number is better, by more than the margin and by more than chance.
     Better,
-    /// Whatever the difference is, it is within the margin.
+    /// The difference is within the margin.
     Same,
     /// The new number is worse, by more than the margin and by more than chance.
     Worse,
@@ -172,7 +172,7 @@ pub struct ComparedCell {
     /// The cell's parameters; absent for a socket workload, whose name has them all.
     #[serde(flatten, default)]
     pub key: Option<CellKey>,
-    /// What of it.
+    /// Metric.
     pub metric: Metric,
     /// Unit of the numbers: `frames/s`, `transactions/s`, `Mbit/s`, `µs`, `µs/frame`,
     /// `µs/transaction`, `µs/KB`.
@@ -183,7 +183,7 @@ pub struct ComparedCell {
     pub new: Sample,
     /// After over before; absent when a side has no number.
     pub ratio: Option<Ratio>,
-    /// What it means.
+    /// Judgement.
     pub judgement: Judgement,
     /// Why, when it is neither better, same nor worse.
     pub reason: Option<String>,
@@ -233,7 +233,7 @@ pub struct Comparison {
     pub confidence: f64,
     /// Differences up to this ratio do not matter, as in `0.03`.
     pub margin: f64,
-    /// What differs between the machines and testers, the likeliest explanation first.
+    /// Differences between the machines and testers, the likeliest explanation first.
     pub differences: Vec<Difference>,
     /// The rows, in the order of the old run.
     pub cells: Vec<ComparedCell>,

@@ -19,7 +19,7 @@ pub struct CoreUse {
     pub irq: f64,
     /// Software interrupts.
     pub softirq: f64,
-    /// Time the hypervisor gave to somebody else.
+    /// Time that the hypervisor gave to another machine.
     pub steal: f64,
     /// Idle and I/O wait.
     pub idle: f64,
@@ -95,13 +95,13 @@ impl CpuUse {
     pub const TESTER: &'static str = "tester";
     /// Label of time the hypervisor gave away.
     pub const STEAL: &'static str = "steal";
-    /// Label of user and kernel time of threads nobody watched.
+    /// Label of user and kernel time of threads that were not watched.
     pub const OTHER: &'static str = "other";
 
-    /// CPU time of one user per frame received, in µs: the path's, shared out by the time that each
-    /// of its users took; the tester's by the same measure. Of a thread that polls only the part with
-    /// frames counts. Absent where the path's is, where nobody knows that part, and for what is neither
-    /// path nor tester.
+    /// CPU time of one user per frame received, in µs: the path's, divided by the time that each of
+    /// its users took; the tester's in the same way. For a thread that polls, only time with frames
+    /// counts. Absent where the path's is absent, where that time is not known, and for users outside
+    /// path and tester.
     pub fn us_per_frame_of(&self, who: &str) -> Option<f64> {
         let not_path = [Self::TESTER, Self::STEAL, Self::OTHER];
         let path = self
@@ -125,7 +125,7 @@ impl CpuUse {
         self.polling.iter().find(|thread| thread.who == who)
     }
 
-    /// The thread that polls on the busiest CPU, whoever else used more of it: a CPU with such a
+    /// The thread that polls on the busiest CPU, even if another used more of it: a CPU with such a
     /// thread is busy at any load.
     pub fn polls_on_busiest(&self) -> Option<&PollUse> {
         let busiest = self.busiest.as_ref()?;

@@ -41,6 +41,12 @@ pub fn parse_cpu_mask(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
+/// `CPU 3`, `CPUs 0-3,8`.
+pub fn name_cpus(cpus: &[u32]) -> String {
+    let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{word} {}", format_cpu_list(cpus))
+}
+
 /// The mask in the kernel's format (lib/bitmap.c, `%*pb`): words of 32 bits, highest first.
 pub fn format_cpu_mask(cpus: &[u32]) -> String {
     let words = cpus.iter().max().map_or(1, |cpu| cpu / 32 + 1);
@@ -55,7 +61,7 @@ pub fn format_cpu_mask(cpus: &[u32]) -> String {
     text.join(",")
 }
 
-/// The list in the kernel's format, whatever the order of `cpus`.
+/// The list in the kernel's format; `cpus` may be in any order.
 pub fn format_cpu_list(cpus: &[u32]) -> String {
     let mut sorted = cpus.to_vec();
     sorted.sort_unstable();

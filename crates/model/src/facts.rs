@@ -1,6 +1,6 @@
 //! Facts about a host, its interfaces and its virtual machines, as read at one moment.
 //!
-//! What is absent is not known or not there; it is never 0. Rules decide on these values alone,
+//! A missing value is unknown or not there; it is never 0. Rules decide on these values alone,
 //! so a recorded host gives the same answers as a live one.
 
 mod cpu;
@@ -37,14 +37,14 @@ pub use window::WindowFacts;
 use crate::note::Note;
 use crate::run::Fingerprint;
 
-/// Everything `nicety inspect` tells.
+/// All facts of `nicety inspect`.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HostFacts {
     /// Schema version.
     pub schema: u32,
-    /// The machine as a run's `host.json` tells it, without interfaces.
+    /// The machine as a run's `host.json` describes it, without interfaces.
     pub host: Fingerprint,
     /// CPUs.
     pub cpu: CpuFacts,
@@ -56,11 +56,11 @@ pub struct HostFacts {
     pub irqs: Vec<IrqFacts>,
     /// Frames per CPU since boot, all interfaces together.
     pub softnet: Vec<SoftnetFacts>,
-    /// What was counted while somebody looked on; absent when the counters were read once.
+    /// Counts of the window; absent when the counters were read once.
     pub window: Option<WindowFacts>,
     /// Virtual machines.
     pub vms: Vec<VmFacts>,
-    /// What Xen tells its first domain.
+    /// Xen's facts, as its first domain sees them.
     pub xen: Option<XenFacts>,
     /// Settings by sysctl name.
     pub sysctl: BTreeMap<String, String>,
@@ -81,7 +81,7 @@ pub struct HostFacts {
     pub firewall: Option<Vec<FirewallChain>>,
     /// Services that change network settings by themselves.
     pub services: Services,
-    /// Who sets what at boot.
+    /// Settings made at boot, and by which file or program.
     pub owners: Vec<Owner>,
     /// What could not be read, and why.
     pub notes: Vec<Note>,

@@ -1,4 +1,4 @@
-//! What is found wrong with a host, and what would be right.
+//! Findings: what is wrong with a host, and what would be right.
 
 use std::cmp::Reverse;
 
@@ -27,7 +27,7 @@ crate::keywords::keywords! {
     Risk {
         /// At worst it does not help.
         Low = "low",
-        /// A short interruption, or resources taken from somebody else.
+        /// A short interruption, or resources taken from other programs.
         Medium = "medium",
         /// May cut connections or weaken protection.
         High = "high",
@@ -148,6 +148,9 @@ pub struct Advice {
     /// Number of rules that were asked; 0 in plans of older versions.
     #[serde(default)]
     pub checked: usize,
+    /// Findings left out because they are riskier than asked for.
+    #[serde(default)]
+    pub riskier: usize,
     /// Findings by rule.
     pub findings: Vec<Finding>,
     /// Rules that could not decide.

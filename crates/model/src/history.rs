@@ -1,4 +1,4 @@
-//! The history of runs: what is kept of each, and what a cell did over time.
+//! The history of runs: what is kept of each run, and how a cell changed over time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ pub struct TrendChange {
     pub ratio: f64,
     /// Chance that runs in another order would show as large a change.
     pub p: f64,
-    /// What differs between the last run before and the first after.
+    /// Differences between the last run before and the first after.
     pub differences: Vec<Difference>,
 }
 
@@ -98,7 +98,7 @@ pub struct Trend {
     pub schema: u32,
     /// Name of the cell.
     pub cell: String,
-    /// What of it.
+    /// Metric.
     pub metric: Metric,
     /// Search preset of the runs.
     pub preset: String,
@@ -119,7 +119,7 @@ pub struct Trend {
 pub struct Figure {
     /// Name of the cell.
     pub cell: String,
-    /// What of it.
+    /// Metric.
     pub metric: Metric,
     /// Geometric mean; absent when no repeat has a number.
     pub mean: Option<f64>,

@@ -1,4 +1,4 @@
-//! What an interface may be called: `dev_valid_name` in net/core/dev.c.
+//! Valid names of interfaces: `dev_valid_name` in net/core/dev.c.
 
 /// Longest name in bytes: IFNAMSIZ of include/uapi/linux/if.h without the final NUL.
 pub const LONGEST_INTERFACE_NAME: usize = 15;

@@ -1,8 +1,8 @@
-//! What a transaction of changes leaves on disk, and what that means after a crash.
+//! The journal of a transaction of changes on disk, and how to read it after a crash.
 //!
-//! A journal is a list of events, each synced to disk before the next thing is done. An
-//! [`Event::Intent`] stands before its write, so whatever was written is known; whether the last
-//! intended write happened is not, and does not matter: undoing it is right in both cases.
+//! A journal is a list of events, each synced to disk before the next step. An
+//! [`Event::Intent`] stands before its write, so every written value is known. Whether the last
+//! intended write happened is not known and does not matter: undoing it is right in both cases.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub enum Event {
         /// Seconds since boot after which it is undone unless confirmed.
         deadline_s: f64,
     },
-    /// Somebody wants to keep it.
+    /// It was confirmed.
     Confirmed,
     /// It is being undone.
     Undoing {
@@ -58,7 +58,7 @@ pub enum Event {
     Undone {
         /// The setting.
         knob: Knob,
-        /// What became of it.
+        /// Outcome.
         outcome: Outcome,
     },
     /// Everything was looked at again: the end.
@@ -70,13 +70,13 @@ pub enum Event {
 pub struct Origin {
     /// Time in UTC, RFC 3339: `2026-11-24T10:02:07Z`.
     pub time: String,
-    /// Name of the user, of whoever used sudo where somebody did.
+    /// Name of the user; behind sudo, of the one who called it.
     pub user: String,
     /// Arguments of the program: `tune apply --only T04`.
     pub command: String,
 }
 
-/// What became of a setting that was to be undone.
+/// Outcome of undoing a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "result", rename_all = "kebab-case")]
 pub enum Outcome {
@@ -84,7 +84,7 @@ pub enum Outcome {
     Restored,
     /// It had its old value already.
     Untouched,
-    /// Somebody else has changed it since: left alone.
+    /// Another program has changed it since: left alone.
     Foreign {
         /// The value found.
         found: String,
@@ -99,7 +99,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether somebody has to look at it.
+    /// Whether it needs attention.
     pub fn is_left(&self) -> bool {
         matches!(self, Self::Foreign { .. } | Self::Failed { .. })
     }
@@ -246,7 +246,7 @@ impl Journal {
         !steps.is_empty() && steps.iter().all(removes)
     }
 
-    /// What became of a setting when it was undone last.
+    /// Outcome of a setting when it was undone last.
     pub fn outcome(&self, setting: &Knob) -> Option<&Outcome> {
         self.events.iter().rev().find_map(|event| match event {
             Event::Undone { knob, outcome } if knob == setting => Some(outcome),
@@ -263,7 +263,7 @@ impl Journal {
     }
 }
 
-/// A transaction as `nicety tune` tells it.
+/// A transaction as `nicety tune` prints it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TransactionReport {
@@ -304,7 +304,7 @@ pub struct SettingReport {
     pub to: String,
     /// Value it has now, when that was asked.
     pub found: Option<String>,
-    /// What became of it when it was undone.
+    /// Outcome of undoing it.
     pub outcome: Option<Outcome>,
 }
 

@@ -1,4 +1,4 @@
-//! Settings that are to hold after the next boot, in words that outlive this one.
+//! Settings that are kept for the next boot, under names that outlive this one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ pub struct PersistReport {
     pub written: Vec<String>,
     /// Files that were removed.
     pub removed: Vec<String>,
-    /// Others that set the same, and who wins.
+    /// Other files that set the same, and which one wins.
     pub owners: Vec<String>,
     /// What a person has to do: boot parameters, domains' XML, restarts.
     pub by_hand: Vec<String>,

@@ -1,4 +1,4 @@
-//! Enums whose variants are words, and the nearest one to a word nobody knows.
+//! Enums whose variants are words, and the nearest word to an unknown one.
 
 use std::fmt;
 

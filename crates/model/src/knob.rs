@@ -79,6 +79,12 @@ pub enum Knob {
         /// Number of the virtual function.
         vf: u32,
     },
+    /// How many virtual functions a NIC has (`sriov_numvfs`): `4`.
+    #[display("{interface} virtual functions")]
+    VfCount {
+        /// Interface of the physical function.
+        interface: String,
+    },
     /// Limit of what the owner of a tap, veth or macvtap sends: `none`, `500mbit`, or
     /// `500mbit wire` where frames count as long as they are on the wire.
     #[display("{interface} rate")]
@@ -152,16 +158,28 @@ impl Knob {
         Self::SysFile { path: path.into() }
     }
 
+    /// A value of it in few words: of a file, its length.
+    pub fn brief(&self, value: &str) -> String {
+        match self {
+            Self::File { .. } if value.is_empty() => "no file".to_owned(),
+            Self::File { .. } => match value.lines().count() {
+                1 => "1 line".to_owned(),
+                lines => format!("{lines} lines"),
+            },
+            _ => value.to_owned(),
+        }
+    }
+
     /// Whether it is the same after the next boot, and in every network namespace.
     pub fn outlives_boot(&self) -> bool {
         matches!(self, Self::File { .. })
     }
 
     /// Changes of lower rank come first: each step may undo a later one. New channels bring new
-    /// rings, interrupts and steering; a new ring resets the device.
+    /// rings, interrupts and steering; a new ring resets the device, and so do virtual functions.
     pub fn rank(&self) -> u8 {
         match self {
-            Self::Channels { .. } => 0,
+            Self::Channels { .. } | Self::VfCount { .. } => 0,
             Self::Ring { .. } => 1,
             Self::Mtu { .. } => 2,
             Self::Feature { .. } => 3,

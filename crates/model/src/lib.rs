@@ -1,8 +1,8 @@
 //! Vocabulary of nicety: units, frame sizes, loads, trials, cells, plans and results.
 //!
-//! Every other crate speaks in these types. They hold values and the conversions between
-//! units; they decide nothing and touch nothing. A number with a unit is a type here, and a
-//! unit is part of every key in JSON.
+//! Every other crate uses these types. They hold values and convert between units; they decide
+//! nothing and touch nothing. A number with a unit is a type here, and a unit is part of every
+//! key in JSON.
 //!
 //! Terms follow RFC 1242, RFC 2285 and RFC 2544; see `docs/methodology/terms.md`.
 

@@ -1,4 +1,4 @@
-//! What one of the tester's own limits was measured for.
+//! What a measured limit of the tester applies to.
 
 use std::collections::BTreeMap;
 use std::fmt;

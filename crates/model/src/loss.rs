@@ -1,4 +1,4 @@
-//! Where frames died.
+//! Where frames were lost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

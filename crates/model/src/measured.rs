@@ -1,4 +1,4 @@
-//! Changes measured before and after: what they gained, and what became of them.
+//! Changes measured before and after: their gain, and whether they were kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde_with::skip_serializing_none;
 
 use crate::knob::Change;
 
-/// What is to become better.
+/// Target to improve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasuredTarget {
     /// Frames per second within the loss goal: more is better.
     Throughput,
-    /// Most frames per second that came through in any trial, whatever was offered and lost
+    /// Most frames per second that came through in any trial, at any load and loss
     /// (RFC 2285 3.6.3, maximum forwarding rate): more is better. It needs no search that ends,
     /// which a busy or emulated machine may not have.
     ForwardingRate,
@@ -20,7 +20,7 @@ pub enum MeasuredTarget {
     LatencyP99,
 }
 
-/// What became of the changes.
+/// Whether the changes were kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasuredDecision {
@@ -30,8 +30,8 @@ pub enum MeasuredDecision {
     NoEffect,
     /// They cost more than noise explains: undone.
     Worse,
-    /// Nothing can be told: a cell has no number in some measurement, however often it was
-    /// repeated, or none has any. Undone.
+    /// Cannot tell: a cell still has no number in some measurement after its repeats, or none has
+    /// any. Undone.
     NotMeasured,
 }
 
@@ -58,7 +58,7 @@ pub struct CurvePoint {
     pub loss_ratio: f64,
 }
 
-/// What the numbers of a cell are.
+/// Meaning of a cell's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasuredUnit {
@@ -87,7 +87,7 @@ pub struct RatePoint {
 pub struct MeasuredCell {
     /// Name.
     pub cell: String,
-    /// What its numbers are.
+    /// Meaning of its numbers.
     #[serde(default)]
     pub unit: MeasuredUnit,
     /// The target, one value per measurement before.
@@ -112,7 +112,7 @@ pub struct MeasuredCell {
 pub struct Measured {
     /// Schema version.
     pub schema: u32,
-    /// What was to become better.
+    /// Target to improve.
     pub target: MeasuredTarget,
     /// The changes.
     pub changes: Vec<Change>,
@@ -124,6 +124,6 @@ pub struct Measured {
     pub failed: Vec<String>,
     /// Over all cells; absent when none has numbers.
     pub gain: Option<MeasuredGain>,
-    /// What became of the changes.
+    /// Whether the changes were kept.
     pub decision: MeasuredDecision,
 }

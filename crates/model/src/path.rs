@@ -1,6 +1,6 @@
 //! A path with one value for each of its parameters: what a cell is measured on.
 //!
-//! Plans, names and JSON have words; they are read in `read` and written here, and nowhere else.
+//! Only `read` parses the words of plans, names and JSON, and only this module writes them.
 
 mod read;
 mod vm;

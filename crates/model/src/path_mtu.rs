@@ -1,14 +1,14 @@
-//! Whether a path carries packets of a size: what was asked, and what came of it.
+//! Test of whether a path carries packets of a size: the request and its result.
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// What became of packets that must not be fragmented.
+/// Result for packets that must not be fragmented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carried {
     /// The peer answered.
     Yes,
-    /// Nobody answered.
+    /// No answer.
     Silent,
     /// A router, or this host's own interface, said that they are too long.
     TooLong {
@@ -20,11 +20,11 @@ pub enum Carried {
 /// One size tried towards a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathProbe {
-    /// Who was to answer.
+    /// Address of the peer.
     pub peer: IpAddr,
     /// Length of the packets in bytes, IP header included: what an MTU counts.
     pub bytes: u32,
-    /// What became of them.
+    /// Result.
     pub carried: Carried,
 }
 

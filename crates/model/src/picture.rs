@@ -1,4 +1,4 @@
-//! A host as it is drawn: what sits on which CPU of which node.
+//! A host as it is drawn: which work is on which CPU of which node.
 
 /// The whole host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,8 +1,8 @@
-//! The plan: the TOML that asks for a run.
+//! The plan: the TOML file that asks for a run.
 //!
-//! [`Plan::parse`] reads and checks it, [`Plan::cells`] walks the matrix it spans, and
-//! [`Plan::to_toml`] writes it back. Every list multiplies the matrix; a single value may
-//! stand where a list may. Whatever is left out has the value of [`Plan::default_bridge`].
+//! [`Plan::parse`] reads and checks it, [`Plan::cells`] walks its matrix, and [`Plan::to_toml`]
+//! writes it back. Every list multiplies the matrix; a single value may stand where a list may.
+//! Missing keys have the values of [`Plan::default_bridge`].
 
 mod build;
 mod cells;

@@ -1,4 +1,4 @@
-//! What sharing a link came to, period by period: who wanted, sent and might send how much.
+//! Record of a shared link, period by period: what each tenant wanted, sent and might send.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct PolicedHead {
     pub period_s: f64,
     /// Rate of the shared link in bits per second, preamble and gap included.
     pub capacity_bps: f64,
-    /// What of it is shared: the capacity without its head-room.
+    /// Shared rate: the capacity without its head-room.
     pub shared_bps: f64,
     /// The tenants, in the order of the policy.
     pub tenants: Vec<PolicedTenant>,
@@ -30,7 +30,7 @@ pub struct PolicedHead {
     pub ports: Vec<PolicedPort>,
 }
 
-/// Who shares.
+/// The tenants.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedTenant {
@@ -38,9 +38,9 @@ pub struct PolicedTenant {
     pub name: String,
     /// Share of what is not guaranteed, relative to the others'.
     pub weight: f64,
-    /// What it always gets when it has the demand, in bits per second; 0 for none.
+    /// Guarantee in bits per second, given when it has the demand; 0 for none.
     pub guarantee_bps: f64,
-    /// What it never gets more than, in bits per second; absent when that is the link.
+    /// Hard limit in bits per second; absent when that is the link.
     pub cap_bps: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ pub struct PolicedPeriod {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedRates {
-    /// What its ports sent.
+    /// Rate that its ports sent.
     pub rate_bps: f64,
     /// What it wants; absent when that is as much as it gets.
     pub demand_bps: Option<f64>,
@@ -83,7 +83,7 @@ pub struct PolicedRates {
     pub hard_bps: f64,
     /// The limit that its guest has set itself; absent when it has none.
     pub soft_bps: Option<f64>,
-    /// What its ports may send together from now on.
+    /// Rate that its ports may send together from now on.
     pub limit_bps: f64,
 }
 

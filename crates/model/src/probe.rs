@@ -1,4 +1,4 @@
-//! What a machine, its kernel and a user can do, as `nicety probe` tells it.
+//! What a machine, its kernel and a user can do, as `nicety probe` prints it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub enum Area {
 }
 
 impl Area {
-    /// All, in the order they are told in.
+    /// All, in the order of printing.
     pub const ALL: [Self; 5] = [
         Self::Engine,
         Self::Path,

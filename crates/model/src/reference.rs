@@ -7,7 +7,7 @@ use crate::keywords::nearest;
 use crate::note::{Code, NotePage};
 use crate::problem::{Problem, ProblemCode, ProblemPage};
 
-/// What is said of one code.
+/// Entry of one code.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PageText {
     /// What it says, in one line.
@@ -31,7 +31,7 @@ pub struct Explained {
     pub problems: Vec<ProblemPage>,
 }
 
-/// What a code or name means.
+/// Meaning of a code or name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     /// A note.

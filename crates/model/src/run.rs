@@ -1,4 +1,4 @@
-//! A whole run: who measured, on what, and what came out.
+//! A whole run: tester, machine and results.
 
 use std::collections::BTreeMap;
 
@@ -154,7 +154,7 @@ pub struct CellSummary {
     pub estimate: Option<Estimate>,
     /// Median of the visits' capacity, in frames per second and direction.
     pub capacity_fps: Option<f64>,
-    /// Who else had the CPUs during the visits, on average.
+    /// Other users of the CPUs during the visits, on average.
     pub disturbance: Option<Disturbance>,
     /// Verdict of the repeats together.
     pub verdict: Verdict,
@@ -242,7 +242,7 @@ pub struct RunHead {
     pub stopped_by: Option<StoppedBy>,
     /// The machine.
     pub host: Fingerprint,
-    /// Said once for the whole run: what this user or machine gave up.
+    /// Notes on the whole run: what this user or machine cannot do.
     #[serde(default)]
     pub notes: Vec<Note>,
 }

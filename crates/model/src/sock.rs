@@ -1,4 +1,4 @@
-//! Socket workloads: what is asked of two endpoints and what they measured.
+//! Socket workloads: the request to two endpoints and what they measured.
 //!
 //! Names and definitions of the tests follow netperf's manual ("Care and Feeding of Netperf",
 //! chapters on request/response and bulk data); see `docs/methodology/sockets.md`.

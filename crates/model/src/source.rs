@@ -1,5 +1,4 @@
-//! TOML that people write, plans and policies: read into the types that describe it, with the line
-//! of whatever is wrong.
+//! Plans and policies in TOML: read into their types, with the line of every mistake.
 
 mod list;
 mod value;
@@ -54,7 +53,7 @@ pub fn refuse<E: serde::de::Error>(problem: &Problem) -> E {
     E::custom(format_args!("{what}{HALF}{remedy}"))
 }
 
-/// The same of another place than that which serde is at.
+/// The same error at another place than serde's.
 fn refuse_at<E: serde::de::Error>(problem: &Problem, span: &Range<usize>) -> E {
     let (what, remedy) = (&problem.what, problem.remedy.as_deref().unwrap_or_default());
     let Range { start, end } = span;

@@ -1,4 +1,4 @@
-//! CPUs that did nothing for tester or path during a trial.
+//! Times in which a CPU ran neither tester nor path during a trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Sums of counters that somebody else wrote down.
+//! Sums of counters that other programs wrote.
 
 use std::borrow::Borrow;
 

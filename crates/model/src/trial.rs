@@ -1,4 +1,4 @@
-//! One load for one duration: what was asked, what happened.
+//! One load for one duration: the request and the counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ impl Validity {
     }
 }
 
-/// What one of several guests on a path carried in a trial, over all directions.
+/// Frames that one of several guests carried in a trial, over all directions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GuestFrames {
     /// Which guest.
@@ -114,8 +114,8 @@ pub struct TrialRecord {
     pub frames: FrameCounts,
     /// Lost over sent, without the frames that [`StallReport`] sets apart.
     pub loss_ratio: LossRatio,
-    /// CPUs that stood still meanwhile; absent where nobody watched, or where it cannot be said
-    /// which frames that concerns.
+    /// CPUs that stood still meanwhile; absent where stalls were not measured, or where the frames
+    /// concerned are not known.
     pub stalls: Option<StallReport>,
     /// Loss over short windows; absent where the engine cannot say which frames were sent when.
     pub windows: Option<Windows>,
@@ -137,7 +137,7 @@ pub struct TrialRecord {
     pub hardware_latency: Option<HardwareLatency>,
     /// CPU use while sending.
     pub cpu: Option<CpuUse>,
-    /// Where frames died.
+    /// Where frames were lost.
     pub loss_ledger: Vec<LossEntry>,
     /// What a reader should know.
     #[serde(default)]

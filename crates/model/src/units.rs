@@ -1,4 +1,4 @@
-//! Rates and ratios as types, so that two bare numbers never meet in one call.
+//! Rates and ratios as types, so that no call mixes up two bare numbers.
 
 use derive_more::Display;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What a number is worth.
+//! Verdicts: how far to trust a number.
 
 crate::keywords::keywords! {
     /// Verdict of a result; every number shown carries one.
@@ -29,7 +29,7 @@ impl Verdict {
         matches!(self, Self::Ok | Self::Wide)
     }
 
-    /// The worse of two: what a result of both is worth.
+    /// The worse of two: the verdict of a result made of both.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let rank = |verdict| match verdict {

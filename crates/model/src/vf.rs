@@ -1,4 +1,4 @@
-//! SR-IOV NICs and their virtual functions, and ports limited by tc, as `nicety vf` tells them.
+//! SR-IOV NICs, their virtual functions, and ports limited by tc, as `nicety vf` prints them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct VfReport {
     pub ports: Vec<HostPort>,
 }
 
-/// A NIC. What is absent is not known or not supported; it is never 0.
+/// A NIC. Absent values are not known or not supported; they are never 0.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PhysicalFunction {
@@ -57,7 +57,7 @@ pub struct Abilities {
     /// Counters: `registers` where these can be read, else the driver's: `none`, `live`, `every 2 s` or
     /// `unknown`.
     pub counters: String,
-    /// What else one should know.
+    /// Further remark.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub note: String,
 }
@@ -95,13 +95,13 @@ pub struct VirtualFunction {
     pub limited_by: Option<String>,
     /// Whether the NIC has taken that policer: else frames that it switches itself pass. Absent without one.
     pub in_hardware: Option<bool>,
-    /// Kind of a qdisc that somebody else has put in the policer's place.
+    /// Kind of another program's qdisc in the policer's place.
     pub foreign: Option<String>,
     /// Who has it: an interface, `namespace blue (eth0)`, a virtual machine, `vfio`, `uio`, `nobody`.
     pub holder: String,
     /// What `nicety police` says of it; absent where none shares it.
     pub shared: Option<Shared>,
-    /// Counters, where somebody counts.
+    /// Counters, where there are any.
     pub counters: Option<PortCounters>,
 }
 
@@ -116,7 +116,7 @@ pub struct HostPort {
     pub kind: String,
     /// Limit of what its owner sends; absent when there is none.
     pub limit: Option<BitRate>,
-    /// Kind of a qdisc that somebody else has put in the place of a limit.
+    /// Kind of another program's qdisc in the limit's place.
     pub foreign: Option<String>,
     /// What `nicety police` says of it; absent where none shares it.
     pub shared: Option<Shared>,
@@ -124,15 +124,15 @@ pub struct HostPort {
     pub counters: Option<PortCounters>,
 }
 
-/// What the daemon that shares a link among tenants says of a function or port.
+/// Report of the daemon that shares a link on a function or port.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Shared {
     /// Tenant it belongs to.
     pub tenant: String,
-    /// What the tenant may never send more than, by all its ports together, in bits per second.
+    /// Hard limit of the tenant, for all its ports together, in bits per second.
     pub hard_bps: f64,
-    /// What the tenant's guest has asked not to send more than; absent when it has not.
+    /// Soft limit of the tenant's guest; absent when it has set none.
     pub soft_bps: Option<f64>,
 }
 
@@ -171,7 +171,23 @@ pub struct PortCounters {
     pub tx_local_bps: Option<f64>,
 }
 
-/// What became of a limit, as `nicety vf limit --json` prints it.
+/// How many functions a NIC has, as `nicety vf enable --json` prints it.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FunctionsReport {
+    /// Schema version.
+    pub schema: u32,
+    /// Number of the transaction that undoes it; absent when nothing had to be changed.
+    pub transaction: Option<u32>,
+    /// The NIC.
+    pub interface: String,
+    /// Virtual functions before.
+    pub from: u32,
+    /// Virtual functions now.
+    pub to: u32,
+}
+
+/// Result of setting a limit, as `nicety vf limit --json` prints it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LimitReport {
@@ -190,9 +206,9 @@ pub struct LimitReport {
     /// `nicety police` shares a link among ports of which this is one, and sets its limit again.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub policed: bool,
-    /// What somebody else has set in its place a moment later, as `nicety police` does.
+    /// Limit that another program has set in its place a moment later, as `nicety police` does.
     pub replaced: Option<String>,
-    /// `holds`, `not-enforced`, `untested` (nobody sent as much) or `not-counted`.
+    /// `holds`, `not-enforced`, `untested` (too little was sent) or `not-counted`.
     pub enforcement: String,
     /// Rate seen afterwards in bits per second, without preamble and gap.
     pub seen_bps: Option<f64>,

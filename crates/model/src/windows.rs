@@ -8,7 +8,7 @@ use crate::units::{Fps, LossRatio};
 /// Slots by which engines tell apart when frames were sent: 2^23 ns. Windows are whole slots.
 pub const SLOT_NS: u64 = 1 << 23;
 
-/// What became of the frames of a trial in consecutive windows of the time in which they were sent.
+/// Loss of a trial's frames in consecutive windows, by the time of sending.
 ///
 /// A trial of a second judges the worst moment of the machine in that second; a window of 50 ms
 /// judges the path in most of them. A load meets its goal when more than half of its windows do:
@@ -33,7 +33,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Lost over sent, whatever the reason.
+    /// Lost over sent, for any reason.
     pub fn loss_ratio(self) -> LossRatio {
         LossRatio::of(self.lost, self.sent)
     }

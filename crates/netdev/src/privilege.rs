@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nicety_model::{Coded, ProblemCode};
 use rustix::mount::MountPropagationFlags;
-use rustix::thread::UnshareFlags;
+use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
 
 use crate::netns::unshare_thread;
 
@@ -295,6 +295,22 @@ fn write(path: &'static str, value: &str) -> Result<(), PrivilegeError> {
         path,
         source,
     })
+}
+
+/// Gives up all capabilities of the calling thread, for good: programs it starts get none either. For
+/// threads that strangers speak to, once their sockets are there. Other threads keep theirs.
+///
+/// # Errors
+/// When the kernel refuses, which it does not do by itself.
+pub fn give_up_capabilities() -> io::Result<()> {
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    // Otherwise root would get them back by starting a program (capabilities(7)).
+    rustix::thread::set_no_new_privs(true)?;
+    Ok(rustix::thread::set_capabilities(None, none)?)
 }
 
 #[cfg(test)]

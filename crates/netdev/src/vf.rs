@@ -5,13 +5,18 @@
 //! sysfs and procfs.
 
 mod address;
+mod count;
+#[cfg(test)]
+mod fake;
 mod holder;
 mod namespace;
 mod parse;
 mod place;
 mod registers;
 mod setting;
+mod sigbus;
 mod switch;
+mod used;
 
 use libc::{IFLA_EXT_MASK, IFLA_IFNAME, RTM_GETLINK};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -25,12 +30,14 @@ use crate::netns::NetNs;
 use crate::policer::Policers;
 use crate::raw::RawMessage;
 
+pub use count::FunctionCount;
 pub use holder::{Holder, VfHolders};
 pub use parse::{FunctionCounters, FunctionList, FunctionState, Limiter};
 pub use place::{PciFunction, Places};
 pub use registers::{Chip, RegisterCounters, Registers};
 pub use setting::FunctionSetting;
 pub use switch::Switch;
+pub use used::{FunctionUse, UsedFunction, used};
 
 const IFLA_VF_RATE: u16 = 6;
 const RTEXT_FILTER_VF: u32 = 1;

@@ -76,9 +76,9 @@ fn say_notes(session: &Session) {
 
 /// The cells of a session, and what is known of them.
 fn board(session: &Session) -> Board {
-    let cells = session.cells().iter();
-    let cells = cells.map(|key| (key.path_name(), key.name()));
-    let mut board = Board::new(cells, session.visits());
+    let mut board = Board::of(session.cells().iter(), session.visits());
+    board.host = session.host();
+    board.loss_goal_ratio = Some(session.loss_goal());
     for result in session.results() {
         board.done(result, None);
     }

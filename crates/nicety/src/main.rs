@@ -19,6 +19,7 @@ mod runs;
 mod signals;
 mod sock;
 mod terminal;
+mod token_file;
 mod tune;
 mod usage;
 mod vf;

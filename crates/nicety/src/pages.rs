@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod rules;
 
 use std::fs;
 use std::io;

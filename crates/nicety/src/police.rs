@@ -17,6 +17,8 @@ use nicety_policed::{PolicyFile, client};
 use crate::cli::police::{AskArgs, PoliceCommand, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::token_file;
+use crate::web::ListenAt;
 
 /// Runs the command.
 pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
@@ -44,12 +46,10 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
         periods: args.periods,
     };
     let mut daemon = Daemon::start(&policy, options, log)?;
-    if let Some(address) = args.listen {
-        let at = serve::start(address, &args.listen_as, Arc::clone(daemon.board()))?;
-        output::say(&format!(
-            "http://{at}/ shows what happens, http://{at}/metrics is for Prometheus"
-        ));
-    }
+    let _served = match &args.listen {
+        Some(at) => Some(listen(at, args, &daemon)?),
+        None => None,
+    };
     if let Some(dir) = &args.out {
         daemon.record(dir, &policy)?;
     }
@@ -57,6 +57,29 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
         Ended::Clean => Exit::Done,
         Ended::NotRestored => Exit::Negative,
     })
+}
+
+/// Shows what the daemon does to whoever asks.
+fn listen(at: &ListenAt, args: &RunArgs, daemon: &Daemon) -> Result<serve::Served, Failure> {
+    let serve = serve::Serve {
+        at,
+        names: &args.listen_as,
+        gate: serve::Gate(match &args.listen_token_file {
+            Some(file) => Some(token_file::read("--listen-token-file", file)?),
+            None => None,
+        }),
+    };
+    let served = serve::start(serve, Arc::clone(daemon.board()))?;
+    output::say(&match &served.at {
+        ListenAt::Tcp(at) => {
+            format!("http://{at}/ shows what happens, http://{at}/metrics is for Prometheus")
+        }
+        ListenAt::Unix(path) => {
+            let path = path.display();
+            format!("curl --unix-socket {path} http://localhost/metrics shows what happens")
+        }
+    });
+    Ok(served)
 }
 
 fn restore(args: &AskArgs) -> Result<Exit, Failure> {

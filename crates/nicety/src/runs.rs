@@ -8,7 +8,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nicety_history::History;
+use nicety_history::{History, cautions, is_url};
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
 use nicety_report::{json, table};
@@ -28,11 +28,19 @@ const VARIABLE: &str = "NICETY_STORE";
 /// The password of a server's store, as libpq's programs take it; not on the command line, where
 /// everybody could read it.
 const PASSWORD: &str = "PGPASSWORD";
+/// Whether to encrypt, as libpq's programs take it.
+const SSL_MODE: &str = "PGSSLMODE";
 
 /// Runs the command.
 pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
     let place = place(args.store.as_deref());
     let password = env::var(PASSWORD).ok().filter(|text| !text.is_empty());
+    if let Some(url) = place.to_str().filter(|text| is_url(text)) {
+        let ssl_mode = env::var(SSL_MODE).ok();
+        for caution in cautions(url, args.store.is_some(), ssl_mode.as_deref())? {
+            output::say(&format!("nicety: {caution}"));
+        }
+    }
     let make = matches!(args.command, RunsCommand::Add(_));
     let mut store = nicety_history::open(&place, password.as_deref(), make)?;
     let store = store.as_mut();

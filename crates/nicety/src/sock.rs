@@ -4,6 +4,7 @@ pub mod args;
 pub mod progress;
 mod request;
 mod serve;
+mod token;
 
 use crate::exit::{Exit, Failure};
 use crate::signals::Signals;

@@ -6,12 +6,14 @@ pub mod events;
 mod finish;
 mod measure;
 mod persist;
+mod rules;
+mod transactions;
 
 use std::io;
 
 use nicety_advisor::Wishes;
 use nicety_host::facts::Source;
-use nicety_report::advice as report;
+use nicety_report::{Report, advice as report};
 use nicety_tuner::advice::{self, AdviceRequest};
 use nicety_tuner::guard;
 
@@ -27,7 +29,10 @@ pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
         TuneCommand::Confirm(args) => finish::confirm(args),
         TuneCommand::Rollback(args) => finish::rollback(args),
         TuneCommand::Verify(args) => finish::verify(args),
-        TuneCommand::History(args) => finish::history(args),
+        TuneCommand::Active(args) => transactions::active(args),
+        TuneCommand::History(args) => transactions::history(args),
+        TuneCommand::Rules(args) => rules::list(args),
+        TuneCommand::Explain(args) => rules::explain(args),
         TuneCommand::Persist(args) => persist::run(args),
         TuneCommand::Boot(args) => boot::run(args),
         TuneCommand::Guard(GuardArgs { state, id }) => {
@@ -40,11 +45,20 @@ pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
 fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
     let source = Source::at(args.sysroot.as_deref()).map_err(Failure::usage)?;
     let advice = advice::ask(&source, &AdviceRequest::from(&args.ask), &mut events::say)?;
-    match args.json {
-        true => output::print_json(&advice)?,
-        false => output::print(&report::render(&advice, output::table_options().width))?,
+    match (args.json, args.verbose) {
+        (true, _) => output::print_json(&advice)?,
+        (false, true) => output::print(&report::long(&advice, output::table_options().width))?,
+        (false, false) => table(&advice)?,
     }
     Ok(Exit::Done)
+}
+
+/// Prints a report for a terminal.
+fn table(report: &impl Report) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    nicety_report::table(report, &mut text, output::table_options())
+        .map_err(Failure::environment)?;
+    output::print(&String::from_utf8_lossy(&text))
 }
 
 impl From<&Ask> for AdviceRequest {
@@ -60,6 +74,7 @@ impl From<&Ask> for AdviceRequest {
             peer: ask.peer,
             window: ask.window,
             only: ask.only.clone(),
+            risk: ask.fix_risk,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `nicety vf`: virtual functions and ports, their counters and limits.
 
+mod functions;
 mod limit;
 mod pacing;
 mod watch;
@@ -20,6 +21,8 @@ use crate::output;
 pub fn run(command: &VfCommand) -> Result<Exit, Failure> {
     match command {
         VfCommand::List(args) => list(args),
+        VfCommand::Enable(args) => functions::enable(args),
+        VfCommand::Disable(args) => functions::disable(args),
         VfCommand::Stats(args) => stats(args),
         VfCommand::Limit(args) => limit::run(args),
         VfCommand::Pacing(args) => pacing::run(args),

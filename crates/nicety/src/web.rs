@@ -1,6 +1,8 @@
 //! A small web server for live pages: a thread of its own that takes nothing but GET and answers
 //! from what others have left for it. Everything it serves is made here; nothing is read from disk.
 
+mod confine;
+mod listener;
 mod places;
 
 use std::convert::Infallible;
@@ -22,6 +24,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::Serialize;
 
 use crate::exit::Failure;
+pub use listener::{ListenAt, Listener};
 use places::Places;
 
 /// A request's head must be there within, and a connection ends after: who reads nothing or
@@ -60,7 +63,7 @@ pub fn bind(address: SocketAddr, option: &str) -> Result<TcpListener, Failure> {
 /// Begins to serve: `answer` is given the head of a request. Requests are answered that name this
 /// server by an address, as `localhost`, by this machine's host name, or by one of `names`.
 pub fn serve(
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     names: &[String],
     answer: impl Fn(&Request<()>) -> Answer + Send + Sync + 'static,
 ) -> Result<(), Failure> {
@@ -71,19 +74,24 @@ pub fn serve(
     let own = rustix::system::uname();
     let own = own.nodename().to_string_lossy().into_owned();
     let names = names.iter().cloned().chain([own]).collect();
+    let listener = listener.into();
     // Ends with the process.
     std::thread::Builder::new()
         .name("serve".to_owned())
-        .spawn(move || runtime.block_on(accept(listener, names, Arc::new(answer))))
+        .spawn(move || {
+            // Whoever gets at this thread gets at nothing.
+            confine::confine();
+            runtime.block_on(accept(listener, names, Arc::new(answer)));
+        })
         .map_err(Failure::environment)?;
     Ok(())
 }
 
-async fn accept<A>(listener: TcpListener, names: Vec<String>, answer: Arc<A>)
+async fn accept<A>(listener: Listener, names: Vec<String>, answer: Arc<A>)
 where
     A: Fn(&Request<()>) -> Answer + Send + Sync + 'static,
 {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+    let Ok(listener) = listener.register() else {
         return;
     };
     let (names, places) = (Arc::new(names), Places::default());
@@ -94,7 +102,7 @@ where
             continue;
         };
         let (answer, names) = (Arc::clone(&answer), Arc::clone(&names));
-        places.spawn(peer.ip(), async move {
+        places.spawn(peer, async move {
             let answer = service_fn(|request: Request<Incoming>| {
                 let response = match *request.method() {
                     _ if !is_meant(&request, &names) => misdirected(&names),

@@ -1,8 +1,8 @@
 //! Builds the paths that are measured, and removes them.
 //!
-//! Every path is a [`Path`]: two ports, the counters on the way, and what could not be had.
-//! Paths made here live in network namespaces that only this process holds, so that nothing is
-//! left of them however the process ends.
+//! Every path is a [`Path`]: two ports, the counters on the way, and what the machine could not
+//! provide. Paths made here live in network namespaces that only this process holds, so nothing
+//! is left of them, even after a crash.
 
 pub mod bridge;
 pub mod counters;

@@ -1,4 +1,4 @@
-//! Which ports of a policy are refused before anything is changed, and why.
+//! Ports that are refused before anything is changed, and why.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::snapshot::Place;
 /// A port of the policy as it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// What is found where it should be.
+    /// The interface or function found under its name.
     pub place: Place,
     /// The limits it takes, where that is known.
     pub steps: Option<Steps>,
-    /// What is known of the NIC of a function.
+    /// NIC of a function.
     pub nic: Nic,
 }
 
@@ -26,7 +26,7 @@ pub struct Nic {
     pub is_there: bool,
     /// Its driver reports the function.
     pub has_function: bool,
-    /// Somebody counts what the function sends.
+    /// The function's frames are counted somewhere.
     pub counts: bool,
     /// The interface that the function is limited on, where it is one of the host.
     pub representor: Option<String>,
@@ -34,10 +34,10 @@ pub struct Nic {
     pub longest_period: Option<Duration>,
 }
 
-/// What came of it.
+/// Result of the check.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Admission {
-    /// Ports of which nobody counts what they send, by number.
+    /// Ports without a counter, by number.
     pub uncounted: Vec<usize>,
     /// The first one that is refused.
     pub refusal: Option<Refusal>,
@@ -95,7 +95,7 @@ pub enum Unusable {
     /// A port can never be limited: why.
     #[error("{0}")]
     Unfit(String),
-    /// Somebody else limits it.
+    /// Another program limits it.
     #[error("{on} has somebody else's {kind} qdisc; remove it first, see tc qdisc show dev {on}")]
     Foreign {
         /// The interface.

@@ -23,12 +23,12 @@ use port::PortState;
 pub use setup::PortSetup;
 use split::{Part, divide};
 
-/// What is known of a port when a period ends.
+/// State of a port at the end of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Seen {
     /// It is there, and can be limited now.
     pub present: bool,
-    /// Its counters; none when nobody counts: such a port may want everything.
+    /// Its counters; none for a port without any, which then counts as wanting everything.
     pub sample: Option<Sample>,
     /// The limit found there: none when it could not be read or is not believed, 0 for no limit.
     pub limit: Option<BitRate>,
@@ -47,7 +47,7 @@ impl Seen {
     }
 }
 
-/// What is to be done after a period.
+/// Decisions of a period.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
     /// One for each port, in the order of the policy.
@@ -56,10 +56,10 @@ pub struct Decision {
     pub tenants: Vec<TenantDecision>,
     /// Ports to write, by index: decreases before increases.
     pub writes: Vec<usize>,
-    /// What one unit of weight gets in bits per second; absent when the link is not full.
+    /// Rate of one unit of weight in bits per second; absent when the link is not full.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub level_bps: Option<f64>,
-    /// What the guarantees were multiplied with; below 1 is an alarm.
+    /// Factor on the guarantees; below 1 they do not fit.
     pub guarantees_scaled: f64,
     /// Rate of all ports together in bits per second on the wire.
     pub total_bps: f64,
@@ -88,7 +88,7 @@ pub struct PortDecision {
     pub enforcement: Enforcement,
     /// Whether it is there, and can be limited.
     pub present: bool,
-    /// Why it cannot be limited although it is there; for whoever looks at ports to say.
+    /// Why it cannot be limited although it is there.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waits: Option<String>,
 }
@@ -119,23 +119,23 @@ pub struct TenantDecision {
     /// Demand in bits per second; absent when it is as much as it gets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub demand_bps: Option<f64>,
-    /// What the level gives it in bits per second.
+    /// Rate that the level gives it, in bits per second.
     pub given_bps: f64,
-    /// What its ports may send together in bits per second.
+    /// Rate that its ports may send together, in bits per second.
     pub limit_bps: f64,
     /// What is set at them together in bits per second, where that is less because limits did not
     /// hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub set_bps: Option<f64>,
-    /// What the policy never gives it more than, in bits per second.
+    /// Its hard limit from the policy, in bits per second.
     pub cap_bps: f64,
-    /// What it has asked not to get more than, in bits per second.
+    /// Its soft limit, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub soft_bps: Option<f64>,
 }
 
 impl TenantDecision {
-    /// What it never gets more than: the lower of hard and soft limit.
+    /// Its ceiling: the lower of hard and soft limit.
     pub fn ceiling_bps(&self) -> f64 {
         self.cap_bps.min(self.soft_bps.unwrap_or(f64::INFINITY))
     }
@@ -251,14 +251,15 @@ impl Controller {
         self.decision(sums, level, limits, total)
     }
 
-    /// Says what a port is like now: a link has another speed, counters are somebody else's.
+    /// Updates a port's properties: its link has another speed, or its counters have another
+    /// source.
     pub fn describe(&mut self, index: usize, setup: &PortSetup) {
         if let Some(port) = self.ports.get_mut(index) {
             port.describe(setup, &self.policy);
         }
     }
 
-    /// Says what a tenant has asked not to get more than; the policy's cap stays what it is.
+    /// Sets a tenant's soft limit; the policy's cap does not change.
     pub fn soften(&mut self, tenant: usize, soft: Option<BitRate>) {
         if let Some(of) = self.soft.get_mut(tenant) {
             *of = soft;
@@ -278,7 +279,7 @@ impl Controller {
         }
     }
 
-    /// Says that the driver refused: what the port has is not known.
+    /// Notes that the driver refused: the port's present limit is not known.
     pub fn failed(&mut self, index: usize) {
         if let Some(port) = self.ports.get_mut(index) {
             port.applied = None;
@@ -349,14 +350,14 @@ impl Controller {
         }
     }
 
-    /// What a tenant never gets more than; none where that is the link only.
+    /// Ceiling of a tenant; none where only the link limits it.
     fn ceiling(&self, tenant: usize) -> Option<f64> {
         let cap = self.policy.tenants.get(tenant)?.cap;
         let soft = self.soft.get(tenant).copied().flatten();
         cap.into_iter().chain(soft).min().map(BitRate::bps)
     }
 
-    /// What a tenant may send when none of its ports can be given another limit; none when one can.
+    /// Rate that a tenant may send while no port of it can get another limit; none when one can.
     fn kept(&self, tenant: usize) -> Option<f64> {
         let ports = self.ports.get(self.ranges.get(tenant)?.clone())?;
         let there = ports.iter().filter(|port| port.present);

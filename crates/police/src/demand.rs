@@ -1,8 +1,8 @@
-//! What a port would send if nobody limited it, guessed from what it sends.
+//! Demand: what a port would send without a limit, estimated from what it sends.
 
 use crate::tuning::Tuning;
 
-/// What a port wants.
+/// Demand of a port.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Want {
     /// As much as it gets: it is held back, or was until just now.
@@ -11,7 +11,7 @@ pub enum Want {
     Bps(f64),
 }
 
-/// What was seen of a port in one period.
+/// Observation of a port in one period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Held {
     /// Rate on the wire in bits per second.
@@ -23,7 +23,7 @@ pub struct Held {
     /// The shared link was full, and the port sends enough to be part of it.
     pub at_link: bool,
     /// All that is shared was used, and the port sends enough to be part of it: when it sends less
-    /// than before, somebody else may have taken its place.
+    /// than before, another port may have taken its place.
     pub crowded: bool,
 }
 
@@ -93,7 +93,7 @@ impl Demand {
         self.last()
     }
 
-    /// What was known last, when a period brought no new sample.
+    /// The last observation, when a period brought no new sample.
     pub fn last(&self) -> Want {
         match self.held {
             true => Want::Unknown,

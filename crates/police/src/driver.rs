@@ -1,7 +1,7 @@
-//! What drivers can do for a virtual function, and what their answers are worth.
+//! What drivers can do for a virtual function, and how far to trust their answers.
 //!
-//! Read in the drivers of Linux 6.12 (`ndo_set_vf_rate`, `ndo_get_vf_stats`); a driver that is
-//! not listed is asked and believed only where the kernel tells a refusal from a zero.
+//! Read in the drivers of Linux 6.12 (`ndo_set_vf_rate`, `ndo_get_vf_stats`). A driver that is
+//! not listed is asked, and believed only where the kernel tells a refusal from a zero.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub enum VfCounters {
     Unknown,
 }
 
-/// What limits a function.
+/// Mechanism that limits a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// The driver's own call.
@@ -55,7 +55,7 @@ pub enum Way {
     Policer,
 }
 
-/// What one driver can do for its virtual functions.
+/// Abilities of a driver for its virtual functions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Driver {
     /// Name, as below /sys/bus/pci/drivers.
@@ -66,14 +66,14 @@ pub struct Driver {
     pub minimum: Minimum,
     /// Counters.
     pub counters: VfCounters,
-    /// What else one should know; empty for nothing.
+    /// Further remark; may be empty.
     pub note: &'static str,
     /// Listed here, not guessed.
     pub known: bool,
 }
 
 impl Driver {
-    /// What a driver can do. `device` is the PCI device id of the physical function, which
+    /// Abilities of a driver. `device` is the PCI device id of the physical function, which
     /// matters for igb.
     pub fn find(name: &str, device: Option<u16>) -> Self {
         let listed = table::DRIVERS.iter().find(|driver| driver.name == name);
@@ -120,8 +120,8 @@ impl Driver {
         }
     }
 
-    /// Whether somebody counts what the kernel shows, by the frames of a function both ways: where that is not
-    /// known, anything but zeros is counted.
+    /// Whether the kernel's counters of a function are real, judged by its frames both ways. If
+    /// that is not known, anything but zeros is real.
     pub fn counts(&self, frames: u64) -> bool {
         match self.counters {
             VfCounters::Live | VfCounters::Every(_) => true,
@@ -151,7 +151,7 @@ impl Driver {
     /// user, `link` the link's rate where it is known.
     ///
     /// # Errors
-    /// What the driver would refuse, and what to write instead.
+    /// A rate that the driver would refuse, and what to write instead.
     pub fn check(
         &self,
         max: BitRate,

@@ -1,4 +1,4 @@
-//! What the daemon has to say: typed until one place writes it into the log.
+//! Events of the daemon: typed until one place writes them into the log.
 
 mod port;
 
@@ -15,9 +15,9 @@ pub use port::{PortEvent, PortTrouble, SOFTWARE_ONLY};
 /// How much an event matters (syslog(3)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Somebody should look.
+    /// Needs attention.
     Warning = 4,
-    /// It changes what is shared.
+    /// Changes the shares.
     Notice = 5,
     /// Good to know.
     Info = 6,
@@ -76,7 +76,7 @@ pub enum Event {
     Trouble(String),
     /// They do again.
     TroubleOver,
-    /// A guest was refused what it asked for.
+    /// A guest's request was refused.
     GuestRefused {
         /// Its tenant.
         tenant: String,
@@ -113,6 +113,15 @@ pub enum Event {
     GuaranteesScaled,
     /// No guest is served any more: why.
     GuestsUnserved(String),
+    /// The lock that keeps a second daemon out is in a directory that is not this user's alone.
+    LockUnsafe {
+        /// The directory.
+        directory: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The thread that guests speak to keeps its capabilities: why.
+    GuestsPrivileged(String),
     /// Soft limits cannot be kept.
     SoftLimitsNotKept {
         /// The file.
@@ -128,7 +137,7 @@ pub enum Event {
     RecordGaps(u64),
     /// The page of the record was written.
     RecordPage(PathBuf),
-    /// A port has not what was found there.
+    /// A port could not be put back.
     NotRestored {
         /// Its name.
         port: String,
@@ -137,14 +146,14 @@ pub enum Event {
     },
     /// Ports that the kernel does not answer for.
     NotAnswered(Vec<String>),
-    /// So many ports have what was found there.
+    /// Number of ports that were put back.
     Restored(usize),
     /// So many ports keep their limits.
     Kept(usize),
 }
 
 impl Event {
-    /// What journalctl(1) can select by; none for a line that only whoever started the daemon reads.
+    /// Fields for journalctl(1) to select by; none for lines meant only for the terminal.
     pub fn name(&self) -> Option<&'static str> {
         Some(match self {
             Self::Port { event, .. } => return event.name(),
@@ -168,6 +177,7 @@ impl Event {
             Self::Port { event, .. } => event.priority(),
             Self::KernelSilent { .. }
             | Self::Trouble(_)
+            | Self::LockUnsafe { .. }
             | Self::JournalSkipped(_)
             | Self::PolicyRefused(_) => Priority::Warning,
             Self::TroubleOver => Priority::Info,
@@ -192,7 +202,7 @@ impl Event {
         }
     }
 
-    /// Rate and limit of the port in bits per second, where they are what it is about.
+    /// Rate and limit of the port in bits per second, for events about them.
     pub fn rates(&self) -> (Option<f64>, Option<f64>) {
         match self {
             Self::Port { event, .. } => event.rates(),
@@ -247,6 +257,20 @@ impl fmt::Display for Event {
                 f.write_str("the guarantees asked for do not fit and are scaled down")
             }
             Self::GuestsUnserved(why) => write!(f, "guests are not served any more: {why}"),
+            Self::GuestsPrivileged(why) => {
+                write!(
+                    f,
+                    "the thread that serves guests keeps its capabilities: {why}"
+                )
+            }
+            Self::LockUnsafe { directory, why } => {
+                let directory = directory.display();
+                write!(
+                    f,
+                    "warning: {directory} {why}, so it is not used; only the socket @nicety-police keeps a \
+                     second daemon out. Remedy: remove {directory}, then start the daemon again"
+                )
+            }
             Self::SoftLimitsNotKept { file, why } => {
                 let file = file.display();
                 write!(

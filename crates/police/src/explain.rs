@@ -1,4 +1,4 @@
-//! Why a tenant has what it has, in one line.
+//! One line that explains a tenant's present rate.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::controller::{Decision, Enforcement, PortDecision, TenantDecision};
 use crate::policy::Policy;
 
-/// What keeps a tenant from more.
+/// Limit that holds a tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Bottleneck {
@@ -45,9 +45,9 @@ pub struct Explanation {
     /// Bits per second; absent when it wants as much as it gets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub demand_bps: Option<f64>,
-    /// What its ports may send together, in bits per second.
+    /// Rate that its ports may send together, in bits per second.
     pub limit_bps: f64,
-    /// What is set at them together, where that is less because limits did not hold.
+    /// Sum of their written limits, if less because limits did not hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub set_bps: Option<f64>,
     /// Bits per second for a weight of one; absent when the link is not full.
@@ -58,7 +58,7 @@ pub struct Explanation {
     /// Guarantee in bits per second.
     #[serde(rename = "guarantee_bps")]
     pub guarantee: BitRate,
-    /// What keeps it from more.
+    /// Limit that holds it.
     pub bottleneck: Bottleneck,
 }
 
@@ -178,7 +178,7 @@ pub fn readable(bps: f64) -> String {
     }
 }
 
-/// Below this rate in bits per second nobody sends anything to speak of: an ARP request now and then.
+/// Below this rate in bits per second a tenant counts as idle: an ARP request now and then.
 const IDLE_BPS: f64 = 1000.0;
 
 impl Explanation {
@@ -186,22 +186,60 @@ impl Explanation {
     pub fn is_idle(&self) -> bool {
         self.rate_bps < IDLE_BPS && self.bottleneck == Bottleneck::OwnDemand
     }
+
+    /// What keeps it from more, in words for a terminal, a page and a log: `held by its cap`.
+    pub fn held_by(&self) -> String {
+        match &self.bottleneck {
+            Bottleneck::OwnDemand if self.is_idle() => "idle".to_owned(),
+            Bottleneck::OwnDemand => "nothing holds it back".to_owned(),
+            Bottleneck::Cap => "held by its cap".to_owned(),
+            Bottleneck::SoftLimit => "held by the soft limit it set itself".to_owned(),
+            Bottleneck::Link { with, more } => {
+                format!("held by the link, {}{}", shared(with, *more), self.share())
+            }
+            Bottleneck::Absent { why: None } => "none of its ports is there".to_owned(),
+            Bottleneck::Absent { why: Some(why) } => {
+                format!("none of its ports can be limited now; {why}")
+            }
+        }
+    }
+
+    /// What it gets of a full link, and why.
+    fn share(&self) -> String {
+        match self.level_bps {
+            Some(0.0) => "; the guarantees exceed the link and are scaled down".to_owned(),
+            Some(level) if self.limit_bps > level * self.weight * 1.000_001 => format!(
+                "; its guarantee is above its fair share of {}",
+                readable(level * self.weight)
+            ),
+            Some(level) => format!(
+                "; fair share {} per unit of weight, weight {}",
+                readable(level),
+                self.weight
+            ),
+            None => String::new(),
+        }
+    }
+}
+
+/// Who shares the link.
+fn shared(with: &[String], more: usize) -> String {
+    let (first, rest) = with.split_at(with.len().min(3));
+    match (first, rest.len() + more) {
+        ([], _) => "which the others' guarantees and demands fill".to_owned(),
+        (names, 0) => format!("shared with {}", names.join(", ")),
+        (names, more) => format!("shared with {} and {more} more", names.join(", ")),
+    }
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.tenant;
-        match &self.bottleneck {
-            Bottleneck::Absent { why: None } => {
-                return write!(f, "{name}: none of its ports is there");
-            }
-            Bottleneck::Absent { why: Some(why) } => {
-                return write!(f, "{name}: none of its ports can be limited now; {why}");
-            }
-            _ => {}
+        let (name, held_by) = (&self.tenant, self.held_by());
+        if matches!(self.bottleneck, Bottleneck::Absent { .. }) {
+            return write!(f, "{name}: {held_by}");
         }
         match (self.is_idle(), self.demand_bps) {
-            (true, _) => write!(f, "{name}: idle")?,
+            (true, _) => write!(f, "{name}: {held_by}")?,
             (false, demand) => {
                 write!(f, "{name}: sends {}, wants ", readable(self.rate_bps))?;
                 match demand {
@@ -214,38 +252,9 @@ impl fmt::Display for Explanation {
         if let Some(set) = self.set_bps {
             write!(f, ", set to {} because its limit leaked", readable(set))?;
         }
-        match &self.bottleneck {
-            Bottleneck::OwnDemand if self.is_idle() => Ok(()),
-            Bottleneck::OwnDemand => write!(f, "; nothing holds it back"),
-            Bottleneck::Cap => write!(f, "; held by its cap"),
-            Bottleneck::SoftLimit => write!(f, "; held by the soft limit it set itself"),
-            Bottleneck::Link { with, more } => {
-                write!(f, "; held by the link, ")?;
-                let (first, rest) = with.split_at(with.len().min(3));
-                match (first, rest.len() + more) {
-                    ([], _) => write!(f, "which the others' guarantees and demands fill")?,
-                    (names, 0) => write!(f, "shared with {}", names.join(", "))?,
-                    (names, more) => write!(f, "shared with {} and {more} more", names.join(", "))?,
-                }
-                match self.level_bps {
-                    Some(0.0) => write!(f, "; the guarantees exceed the link and are scaled down"),
-                    Some(level) if self.limit_bps > level * self.weight * 1.000_001 => {
-                        write!(
-                            f,
-                            "; its guarantee is above its fair share of {}",
-                            readable(level * self.weight)
-                        )
-                    }
-                    Some(level) => write!(
-                        f,
-                        "; fair share {} per unit of weight, weight {}",
-                        readable(level),
-                        self.weight
-                    ),
-                    None => Ok(()),
-                }
-            }
-            Bottleneck::Absent { .. } => Ok(()),
+        match self.is_idle() {
+            true => Ok(()),
+            false => write!(f, "; {held_by}"),
         }
     }
 }

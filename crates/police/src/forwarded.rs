@@ -1,11 +1,13 @@
-//! What a policer has forwarded. Nobody counts the bytes that it drops: of what came between two looks
-//! it is the part that its dropped frames leave.
+//! Estimates the bytes that a policer has forwarded.
+//!
+//! Nothing counts the bytes that it drops. Of the bytes that came between two readings, the
+//! same share passed as of the frames.
 
 use nicety_model::BitRate;
 
 use crate::totals::{Total, grown};
 
-/// What a policer has counted.
+/// Counters of a policer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PolicerCounts {
     /// Its rate: another one is another policer.

@@ -1,11 +1,11 @@
-//! Whether a virtual function can be limited now, by what its NIC and its driver report.
+//! Whether a virtual function can be limited now, from what its NIC and its driver report.
 
 use nicety_model::BitRate;
 
 use crate::driver::{Driver, RateRange, Top};
 use crate::snapshot::Place;
 
-/// What is known of a function of a NIC that is there.
+/// State of a function of a present NIC.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Function<'a> {
     /// Interface of the physical function.
@@ -18,14 +18,14 @@ pub struct Function<'a> {
     pub driver: Option<Driver>,
     /// Speed of the link; none when it is down or not known.
     pub link: Option<BitRate>,
-    /// What the driver reports of it; none when nothing.
+    /// Report of the driver; none without one.
     pub reported: Option<Reported<'a>>,
 }
 
-/// What a driver reports of a function.
+/// Report of a driver on a function.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Reported<'a> {
-    /// Kind of a qdisc of somebody else where it is limited.
+    /// Kind of another program's qdisc in the limit's place.
     pub foreign: Option<&'a str>,
     /// Highest rate in Mbit/s, 0 for none.
     pub max_mbit: Option<u32>,
@@ -50,7 +50,7 @@ impl Function<'_> {
     /// Whether it can be limited now.
     ///
     /// # Errors
-    /// What is found where it should be.
+    /// The function found under its number.
     pub fn limitable(&self) -> Result<Limitable, Place> {
         let nic = self.nic;
         let waits = |why: String| Err(Place::Waits(why));

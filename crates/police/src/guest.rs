@@ -1,4 +1,4 @@
-//! What guests may say: a line protocol over a channel that is the identity of its tenant.
+//! The guests' protocol: lines over a channel that is the identity of its tenant.
 //!
 //! A request is a line of at most [`LONGEST`] bytes of ASCII, `1 ID WORDS`: the version of the
 //! protocol, up to 16 letters and digits that the answer repeats, and
@@ -11,10 +11,9 @@
 //! limit none for 60s            none for a while
 //! ```
 //!
-//! The answer is one line of JSON, a [`Reply`]. There is no request that names a tenant: a guest
-//! sees and changes its own record only. A soft limit may go down and up freely to the hard limit,
-//! as with ulimit, and never above. What holds for a while leaves what holds until it is changed, and
-//! that comes back afterwards.
+//! The answer is one line of JSON, a [`Reply`]. No request names a tenant: a guest sees and changes
+//! its own record only. A soft limit may go down and up freely to the hard limit, as with ulimit, and
+//! never above. A limit "for a while" does not change the lasting one, which returns afterwards.
 
 mod budget;
 mod lines;
@@ -45,13 +44,13 @@ const ID_BYTES: usize = 16;
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What the answer repeats.
+    /// ID, repeated in the answer.
     pub id: String,
-    /// What is asked for.
+    /// The request.
     pub command: Command,
 }
 
-/// What a guest asks for.
+/// Request of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Its record.
@@ -75,7 +74,7 @@ pub struct Reply {
     /// Why nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
-    /// The record, after what was asked for was done.
+    /// The record after the request.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<Box<Record>>,
 }
@@ -174,7 +173,7 @@ fn limit(id: &str, text: &str) -> Result<Option<BitRate>, Reply> {
 /// A soft limit as a guest writes it: a rate, or `none`.
 ///
 /// # Errors
-/// What is wrong, in words for the guest.
+/// Error message for the guest.
 pub fn soft_limit(text: &str) -> Result<Option<BitRate>, String> {
     if text == "none" {
         return Ok(None);

@@ -1,24 +1,24 @@
 //! The weighted max-min fair level with guarantees.
 
-/// One who shares.
+/// One share of the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
     /// Weight, above 0.
     pub weight: f64,
-    /// What it gets first when it has the demand.
+    /// Guarantee, given first up to the demand.
     pub guarantee: f64,
-    /// What it can use; what it never gets more than. Infinite is allowed.
+    /// Demand or ceiling, the lower. Infinite is allowed.
     pub demand: f64,
 }
 
 /// How a capacity is shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Level {
-    /// What one unit of weight gets; infinite when everybody gets the whole demand.
+    /// Rate of one unit of weight; infinite when all demand fits.
     pub per_weight: f64,
-    /// What each gets, in the order of the shares.
+    /// Rate of each, in the order of the shares.
     pub given: Vec<f64>,
-    /// What the guarantees were multiplied with: below 1 when they do not fit.
+    /// Factor on the guarantees: below 1 when they do not fit.
     pub guarantees_scaled: f64,
 }
 

@@ -1,17 +1,16 @@
-//! Fair shares of a link for those who send over it.
+//! Fair shares of a link for its senders.
 //!
-//! A [`Policy`] says who may have how much. [`Controller::step`] turns the counters of one
-//! period into limits: counters become wire rates ([`meter`]), rates become demand
+//! A [`Policy`] says how much each tenant may have. [`Controller::step`] turns the counters of
+//! one period into limits: counters become wire rates ([`meter`]), rates become demand
 //! ([`demand`]), demand becomes the weighted max-min fair level with guarantees and caps
-//! ([`level`]), the level becomes limits that the driver takes ([`driver`]), and only what changes
-//! is written, decreases first. Everything is a function of values; time is an argument.
+//! ([`level`]), the level becomes limits that the driver takes ([`driver`]). Only changes are
+//! written, decreases first. Everything is a function of values; time is an argument.
 //!
-//! Around that stand the daemon's other decisions: which ports are refused ([`admission`]), what is known of
-//! a port from period to period ([`port_watch`]), whether the kernel answers ([`liveness`]), what is looked
-//! at and written when ([`schedule`]), what another policy changes ([`reload`]), what is put back at the end
-//! ([`original`]). What the daemon has to say is an [`event::Event`].
-//!
-//! The algorithm, its constants and what they were measured to do: `docs/methodology/police.md`.
+//! The daemon's other decisions are here too: which ports are refused ([`admission`]), what is
+//! known of a port from period to period ([`port_watch`]), whether the kernel answers
+//! ([`liveness`]), when to read and write ([`schedule`]), what a new policy changes
+//! ([`reload`]), and what is put back at the end ([`original`]). The daemon reports through
+//! [`event::Event`].
 
 pub mod admission;
 pub mod controller;

@@ -1,4 +1,5 @@
-//! Whether a thread that asks the kernel gets answers: slow, late, or stuck in a driver, which no time-out ends.
+//! Whether a thread that asks the kernel gets answers: slow, late, or stuck in a driver, which
+//! no time-out ends.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,10 +19,10 @@ pub fn answer_timeout(period: Duration) -> Duration {
     (period / 2).clamp(LEAST, MOST).min(period)
 }
 
-/// For how long the kernel has not answered, and what it was asked for.
+/// Time without an answer of the kernel, and the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Silence {
-    /// What it does: `reading eth0's functions`.
+    /// The request: `reading eth0's functions`.
     pub doing: String,
     /// Since it was asked.
     pub lasts: Duration,
@@ -35,7 +36,7 @@ impl fmt::Display for Silence {
     }
 }
 
-/// What is known of the answers of one worker. All times are of one clock that only goes forward.
+/// State of one worker's answers. All times are of one clock that only goes forward.
 #[derive(Debug, Clone, Default)]
 pub struct Liveness {
     /// When it was last asked for something.
@@ -65,8 +66,8 @@ impl Liveness {
     }
 
     /// Whether a look that took so long is used. One that was late and stuck is old, part of it perhaps from
-    /// before, and is dropped; the next one is used however late it is, or a kernel that is only slow would
-    /// never be heard.
+    /// before, and is dropped; the next one is used even if late, or a slow kernel's answers would
+    /// never count.
     pub fn accepts(&mut self, took: Duration) -> bool {
         self.dropped = self.late && took >= STUCK && !self.dropped;
         !self.dropped

@@ -1,4 +1,4 @@
-//! From counters to rates on the wire.
+//! Converts counters to rates on the wire.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ pub struct Sample {
     pub frames: u64,
     /// Frames that the limiter dropped, where it counts them.
     pub drops: Option<u64>,
-    /// Bytes that wait in the limiter, where it tells.
+    /// Bytes that wait in the limiter, where it reports them.
     pub backlog: Option<u64>,
 }
 
-/// What the counters of a port are like.
+/// Properties of a port's counters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counters {
     /// Width of the byte counter in bits, 1 to 64.
@@ -51,7 +51,7 @@ impl Counters {
     }
 }
 
-/// What a sample says.
+/// Result of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reading {
     /// The first one: nothing to compare with.

@@ -1,4 +1,4 @@
-//! What was found at the ports before they were changed, as a journal keeps it.
+//! State of the ports before they were changed, as a journal keeps it.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use nicety_model::knob::{Change, Knob};
 
 use crate::policy::PortName;
 
-/// What the journal says that a limit was changed to.
+/// New value of a limit, by the journal.
 const MARK: &str = "police";
 /// How the words of a limit end that is not ours.
 const FOREIGN: &str = "of somebody else";
 
-/// What was found at a port.
+/// State found at a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Original {
     /// The limit in the words of its setting.
@@ -98,7 +98,7 @@ pub fn without_writing(words: &str, now: Option<&str>) -> Option<Outcome> {
     }
 }
 
-/// What became of a port where `words` were written, by what is read back.
+/// Outcome at a port where `words` were written, by reading back.
 pub fn read_back(words: &str, now: Option<&str>) -> Outcome {
     match now {
         None => Outcome::Gone,
@@ -109,7 +109,7 @@ pub fn read_back(words: &str, now: Option<&str>) -> Outcome {
     }
 }
 
-/// Whether a port has not what was found there although it is there.
+/// Whether a port exists but could not be put back.
 pub fn is_bad(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Foreign { .. } | Outcome::Failed { .. })
 }

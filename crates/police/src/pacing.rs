@@ -15,7 +15,7 @@ const FEW: f64 = 0.1;
 /// Fewer units say nothing.
 const ENOUGH: usize = 100;
 
-/// What was captured at once.
+/// Frames captured at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// When, on a clock that only goes forward.
@@ -38,7 +38,7 @@ pub enum Pace {
     Unknown,
 }
 
-/// Gaps and bursts of a capture. What is absent could not be said: too little was sent.
+/// Gaps and bursts of a capture. Absent values could not be computed: too little was sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Pacing {
     /// Units captured.
@@ -61,7 +61,7 @@ pub struct Pacing {
     /// Units that follow each other at once.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bursts: Option<Bursts>,
-    /// What that means.
+    /// Verdict.
     pub pace: Pace,
 }
 
@@ -85,7 +85,7 @@ pub struct PacingReport {
 /// Times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Gaps {
-    /// Mean: what every gap would be if units of the same size came evenly.
+    /// Mean: the gap if units of the same size came evenly.
     pub mean: f64,
     /// Median.
     pub p50: f64,
@@ -144,7 +144,7 @@ impl BurstTotals {
     }
 }
 
-/// What a capture says; `units` in the order of their times.
+/// Evaluates a capture; `units` are in the order of their times.
 pub fn pacing(units: &[Unit]) -> Pacing {
     let frames: u64 = units.iter().map(|unit| u64::from(unit.frames)).sum();
     let wire_bytes: u64 = units.iter().map(|unit| u64::from(unit.wire_bytes)).sum();

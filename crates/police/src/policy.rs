@@ -1,4 +1,5 @@
-//! Who may have how much of a link: the TOML that `nicety police run` reads.
+//! Policies: how much of a link each tenant may have, in the TOML that `nicety police run`
+//! reads.
 
 mod compatible;
 mod file;
@@ -41,16 +42,16 @@ pub struct Policy {
     pub tenants: Vec<Tenant>,
 }
 
-/// Somebody with one or several ports.
+/// A tenant with one or several ports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tenant {
     /// Name.
     pub name: String,
     /// Share of what is not guaranteed, relative to the others'; above 0.
     pub weight: f64,
-    /// What the tenant always gets when it has the demand.
+    /// Rate that the tenant always gets when it has the demand.
     pub guarantee: BitRate,
-    /// What the tenant never gets more than; the link when absent.
+    /// Highest rate of the tenant; the link when absent.
     pub cap: Option<BitRate>,
     /// How long a port may send at the link's rate before its limit bites.
     pub burst: Duration,
@@ -110,7 +111,7 @@ impl PortNameError {
 nicety_model::display_problem!(PortNameError);
 
 impl Policy {
-    /// What is shared: the link without its head-room, in bits per second.
+    /// Shared rate: the link without its head-room, in bits per second.
     pub fn shared_bps(&self) -> f64 {
         self.capacity.bps() * (1.0 - self.headroom)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nicety_model::vf::{PortCounters, VfReport};
 
-/// Source of counters of what came to a policer of the host.
+/// Name of the source of a host policer's counters.
 pub const POLICER: &str = "policer";
 
 /// Rate of a counter in bits per second; none when it went back.
@@ -14,7 +14,8 @@ pub fn bits_per_second(before: u64, after: u64, time: Duration) -> Option<f64> {
     (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
 }
 
-/// Which part of what was sent between two samples was forwarded: nobody counts the bytes that a policer drops.
+/// Share of the frames that a policer forwarded between two samples; it does not count dropped
+/// bytes.
 pub fn forwarded_ratio(before: &PortCounters, after: &PortCounters) -> f64 {
     let sent = after.tx_packets.saturating_sub(before.tx_packets);
     if after.source != POLICER || sent == 0 {

@@ -1,4 +1,4 @@
-//! What is known of a port from period to period, and what is worth a line when that changes.
+//! What is known of a port from period to period, and the log lines when that changes.
 
 use std::time::Duration;
 
@@ -40,18 +40,18 @@ pub struct PortWatch {
     last: Option<(u32, Seen)>,
 }
 
-/// What a look at a port comes to.
+/// Result of a look at a port.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observation {
-    /// What the controller is told.
+    /// Input of the controller.
     pub seen: Seen,
-    /// What is worth a line, in its order.
+    /// Events to log, in order.
     pub events: Vec<PortEvent>,
-    /// It has just gone: what is left of it is to be removed.
+    /// It has just gone: its remains are to be removed.
     pub left: bool,
     /// Another interface has its name: that one comes with the next look at everything.
     pub replaced: bool,
-    /// What was found there could not be noted.
+    /// Its found state could not be noted.
     pub not_noted: bool,
 }
 
@@ -63,7 +63,8 @@ impl PortWatch {
     }
 
     /// Takes a look at it. `note` writes down what was found there, its limit and the number of its interface,
-    /// before the port is changed: where that fails nobody could put it back, and it is not changed.
+    /// before the port is changed: if that fails, the port could not be put back and is not
+    /// changed.
     pub fn observe(
         &mut self,
         port: &PortName,
@@ -132,7 +133,7 @@ impl PortWatch {
         observed
     }
 
-    /// What keeps it from its limit now, none for nothing; worth a line when it is new.
+    /// Obstacle to its limit now, or none; logged when it is new.
     pub fn trouble(&mut self, now: Option<PortTrouble>) -> Option<PortEvent> {
         if self.trouble == now {
             return None;
@@ -161,7 +162,7 @@ impl PortWatch {
         stuck
     }
 
-    /// What changed in how its limit holds.
+    /// Changes in how its limit holds.
     pub fn enforcement(&mut self, port: &PortDecision) -> Option<PortEvent> {
         let was = std::mem::replace(&mut self.enforcement, port.enforcement);
         let leaked = was == Enforcement::NotEnforced;
@@ -199,7 +200,7 @@ impl PortWatch {
         self.last.map(|(index, _)| index)
     }
 
-    /// What it has sent and received since the start.
+    /// Totals sent and received since the start.
     pub fn total(&self) -> Total {
         self.adder.total
     }

@@ -1,4 +1,4 @@
-//! Decisions as they are recorded, and what a record comes to.
+//! Decisions as they are recorded, and sums over a record.
 
 use nicety_model::SCHEMA;
 use nicety_model::policed::{
@@ -63,7 +63,7 @@ pub fn period(decision: &Decision, at_s: f64) -> PolicedPeriod {
     }
 }
 
-/// What each tenant had over all periods; none without periods.
+/// Sums of each tenant over all periods; none without periods.
 pub fn summary(head: &PolicedHead, periods: &[PolicedPeriod]) -> Vec<PolicedSummary> {
     let tenants = head.tenants.iter().enumerate();
     let summaries = tenants.filter_map(|(index, tenant)| {

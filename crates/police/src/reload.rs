@@ -1,16 +1,17 @@
-//! What another policy changes while the daemon runs: limits stay as they are until it says otherwise.
+//! Changes of a new policy while the daemon runs. Limits stay as they are until it changes
+//! them.
 
 use nicety_model::BitRate;
 
 use crate::guest::Soft;
 use crate::policy::{Policy, PortName, Tenant};
 
-/// What of the old policy goes on under the new one.
+/// Parts of the old policy that go on under the new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reload {
     /// For each port of the new policy the number that it had in the old one; none for a new port.
     pub ports: Vec<Option<usize>>,
-    /// The tenants are not those any more, or stand in another order: nobody may be shown what was another's.
+    /// The tenants differ or stand in another order, so that none may see another's data.
     pub other_tenants: bool,
 }
 
@@ -33,7 +34,7 @@ impl Reload {
 }
 
 /// The soft limits of a policy's tenants: as they were under the policy `before`, or else as they
-/// were `kept`; without a channel there is none, for nobody could lift it.
+/// were `kept`; without a channel there is none, because the tenant could not lift it.
 pub fn soft_limits(
     policy: &Policy,
     kept: impl Fn(&str) -> Option<BitRate>,

@@ -1,4 +1,4 @@
-//! What `nicety police` prints with `--json`, and what its daemon writes down.
+//! Output of `nicety police --json`, and the daemon's state file.
 
 use nicety_model::journal::Outcome;
 use schemars::JsonSchema;

@@ -1,4 +1,5 @@
-//! When the daemon does what it does not do in every period. Times are of one clock that only goes forward.
+//! Times of the daemon's work that is not done in every period, by a clock that only goes
+//! forward.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the daemon that shares a link says of functions and ports.
+//! What the daemon that shares a link reports of functions and ports.
 
 use std::collections::BTreeMap;
 

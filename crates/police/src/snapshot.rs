@@ -6,19 +6,19 @@ use crate::totals::Counts;
 /// A port at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// What the controller is told.
+    /// Input of the controller.
     pub seen: Seen,
     /// Number of its interface, where it is one that can be limited.
     pub index: Option<u32>,
-    /// What is found where it should be.
+    /// The interface or function found under its name.
     pub place: Place,
-    /// What it is like, where that may change.
+    /// Its properties, where they may change.
     pub setup: Option<PortSetup>,
-    /// Its counters both ways, where somebody counts.
+    /// Its counters both ways, where there are any.
     pub counts: Option<Counts>,
 }
 
-/// What is found where a port should be.
+/// What stands under a port's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// Nothing.
@@ -29,7 +29,7 @@ pub enum Place {
     Silent(Option<String>),
     /// It can never be limited: why.
     Unfit(String),
-    /// Something of somebody else is in the limit's place: its kind.
+    /// Kind of another program's object in the limit's place.
     Foreign(String),
     /// Its limit, in the words of its setting.
     There(String),

@@ -1,7 +1,7 @@
-//! What ports have sent and received since the daemon started, from counters that wrap, begin anew
-//! or change hands.
+//! Totals that ports have sent and received since the daemon started, from counters that wrap,
+//! restart or change owners.
 
-/// What a port has sent and received, seen from its owner.
+/// Totals sent and received by a port, seen from its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Total {
     /// Bytes sent.
@@ -30,9 +30,9 @@ impl Total {
 /// Counters of a port at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Who counts: others begin anew.
+    /// Source of the counters; a new source begins anew.
     pub source: &'static str,
-    /// What they say.
+    /// Their values.
     pub now: Total,
     /// Width of the byte counters in bits.
     pub byte_bits: u32,
@@ -49,7 +49,7 @@ pub struct Adder {
 }
 
 impl Adder {
-    /// Takes the counters of a period; none when nobody counts just now.
+    /// Takes the counters of a period; none when there are none just now.
     pub fn take(&mut self, counts: Option<Counts>) {
         let Some(now) = counts else {
             self.last = None;

@@ -1,4 +1,4 @@
-//! Whether a limit holds, by what passes.
+//! Whether a limit holds, from the traffic that passes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const BEYOND: f64 = 1.1;
 /// From this share of the limit on the limit is what holds the sender.
 const NEAR: f64 = 0.8;
 
-/// What was seen.
+/// Observation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     /// Bits per second near the limit and not beyond.
@@ -21,18 +21,18 @@ pub enum Verdict {
     NotEnforced(f64),
     /// Less than the limit: it was not needed.
     Untested(f64),
-    /// Nobody counts.
+    /// No counter.
     NotCounted,
-    /// There is no limit, or nobody wanted to know.
+    /// No limit, or no test requested.
     NotAsked,
 }
 
 /// Counters of a port before and after it was watched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watched {
-    /// Before; none when nobody counts.
+    /// Before; none without a counter.
     pub before: PortCounters,
-    /// After; none when nobody counts any more.
+    /// After; none without a counter.
     pub after: Option<PortCounters>,
     /// Time between both.
     pub time: Duration,
@@ -51,7 +51,7 @@ impl Verdict {
         }
     }
 
-    /// What was seen in bits per second; none when nobody counted.
+    /// Observed rate in bits per second; none without a counter.
     pub fn seen_bps(&self) -> Option<f64> {
         match self {
             Self::Holds(bps) | Self::NotEnforced(bps) | Self::Untested(bps) => Some(*bps),

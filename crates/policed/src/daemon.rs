@@ -107,7 +107,7 @@ impl Daemon {
         let PolicyFile { policy, file, .. } = policy;
         let mut ports = Ports::open(Some(policy), &log)?;
         check(policy, file, &mut ports, options.absent_ok, &log)?;
-        let alone = Alone::claim(ports.namespace())?;
+        let alone = Alone::claim(ports.namespace(), &log)?;
         let (state, lock) = state::take(&options.directory)?;
         alone.announce(state.path());
         let mut originals = Originals::open(&state, &ports, &log)?;
@@ -271,7 +271,7 @@ impl Daemon {
 /// When a daemon runs, and those of the journal.
 pub fn restore(directory: &Path, log: &Log) -> Result<Option<Restored>, Error> {
     let mut ports = Ports::open(None, log)?;
-    let _alone = Alone::claim(ports.namespace())?;
+    let _alone = Alone::claim(ports.namespace(), log)?;
     if !directory.is_dir() {
         return Ok(None);
     }

@@ -5,12 +5,12 @@
 //! Everything happens in a thread of its own. The loop reads soft limits from a table and never
 //! waits for a guest.
 
+mod place;
+
 use std::collections::BTreeMap;
-use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use nicety_host::journal::since_boot;
 use nicety_host::vsock::VsockListener;
 use nicety_model::BitRate;
+use nicety_netdev::privilege::give_up_capabilities;
 use nicety_police::event::Event;
 use nicety_police::guest::{Budget, Line, Lines, Refusals, Reply, Request, Soft, VSOCK_PORT};
 use nicety_police::policy::GuestChannel;
@@ -33,11 +34,15 @@ use crate::Error;
 use crate::board::Board;
 use crate::log::Log;
 use crate::soft_limits::SoftLimits;
+pub use place::Place;
 
 /// Connections of one tenant at the same time; more are closed at once.
 const CONNECTIONS: usize = 4;
 /// A guest that does not read its answer is let go after.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The last words to a guest that sends no lines.
+const TOO_LONG: &str = "the line is too long; the connection ends";
+
 /// The soft limits of all tenants.
 #[derive(Debug, Default)]
 pub struct Softs(Mutex<Vec<Soft>>);
@@ -67,7 +72,7 @@ impl Softs {
 /// The sockets and who serves them; gone when dropped.
 #[derive(Debug)]
 pub struct Channels {
-    paths: Vec<PathBuf>,
+    places: Vec<Place>,
     /// Dropping it ends the thread.
     serves: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
@@ -79,10 +84,7 @@ impl Drop for Channels {
             // It has nothing to hand over.
             let _ = thread.join();
         }
-        for path in &self.paths {
-            // Gone already, then.
-            let _ = std::fs::remove_file(path);
-        }
+        self.places.iter().for_each(Place::remove);
     }
 }
 
@@ -126,7 +128,7 @@ pub fn start(
     let softs = Arc::new(softs(policy, &kept, before));
     let kept = Arc::new(kept);
     let mut channels = Channels {
-        paths: Vec::new(),
+        places: Vec::new(),
         serves: None,
     };
     let mut served = Vec::new();
@@ -150,10 +152,10 @@ pub fn start(
         };
         match guest {
             GuestChannel::Unix { path: name, uid } => {
-                let path = Path::new(name);
-                let listener =
-                    listen(path, *uid).map_err(|source| refused(name, tenant, source))?;
-                channels.paths.push(path.to_owned());
+                let place = Place::open(Path::new(name));
+                let listens = place.and_then(|place| Ok((place.listen(*uid, false)?, place)));
+                let (listener, place) = listens.map_err(|source| refused(name, tenant, source))?;
+                channels.places.push(place);
                 served.push((listener, channel(*uid)));
             }
             GuestChannel::Vsock { cid } => {
@@ -175,9 +177,14 @@ pub fn start(
         .enable_all()
         .build()?;
     let (end, ended) = oneshot::channel::<()>();
+    let log = log.clone();
     let thread = std::thread::Builder::new()
         .name("guests".to_owned())
         .spawn(move || {
+            if let Err(error) = give_up_capabilities() {
+                // It still does what is asked for, and no more: what is lost is a second line of defence.
+                log.report(&Event::GuestsPrivileged(error.to_string()));
+            }
             runtime.block_on(async {
                 for (listener, channel) in served {
                     tokio::spawn(accept(listener, channel));
@@ -209,26 +216,16 @@ pub fn check(policy: &Policy) -> Result<(), Error> {
 
 /// Whether there is a place for a socket.
 fn place(path: &Path) -> io::Result<()> {
-    if let Ok(found) = path.symlink_metadata() {
-        return match found.file_type().is_socket() {
-            true => Ok(()),
-            false => Err(taken()),
-        };
-    }
-    match path.parent() {
+    match Place::open(path) {
         // The daemon makes this one itself.
-        Some(parent) if parent != Path::new(crate::state::PLACE) && parent != Path::new("") => {
-            parent.metadata().map(drop)
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                && path.parent() == Some(Path::new(crate::state::PLACE)) =>
+        {
+            Ok(())
         }
-        _ => Ok(()),
+        place => place?.has_socket().map(drop),
     }
-}
-
-fn taken() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::AlreadyExists,
-        "there is something else in its place",
-    )
 }
 
 fn refused(path: &str, tenant: &Tenant, source: io::Error) -> Error {
@@ -239,44 +236,18 @@ fn refused(path: &str, tenant: &Tenant, source: io::Error) -> Error {
     }
 }
 
-/// A socket that its user and root can open; one that a killed daemon has left is replaced.
-fn listen(path: &Path, uid: u32) -> io::Result<UnixListener> {
-    match path.symlink_metadata() {
-        Ok(found) if found.file_type().is_socket() => {
-            if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                return Err(io::Error::new(
-                    io::ErrorKind::AddrInUse,
-                    "somebody serves it already",
-                ));
-            }
-            std::fs::remove_file(path)?;
-        }
-        Ok(_) => return Err(taken()),
-        Err(_) => {}
-    }
-    let listener = UnixListener::bind(path)?;
-    let owned = std::fs::set_permissions(path, Permissions::from_mode(0o600))
-        .and_then(|()| match uid {
-            0 => Ok(()),
-            uid => std::os::unix::fs::chown(path, Some(uid), None),
-        })
-        .and_then(|()| listener.set_nonblocking(true));
-    if let Err(error) = owned {
-        let _ = std::fs::remove_file(path);
-        return Err(error);
-    }
-    Ok(listener)
-}
-
 async fn accept(listener: UnixListener, channel: Arc<Channel>) {
     let Ok(listener) = tokio::net::UnixListener::from_std(listener) else {
         return;
     };
+    let mut budget = Budget::begin(since_boot());
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             sleep(Duration::from_millis(100)).await;
             continue;
         };
+        // Whoever connects again and again waits for itself: the socket is this tenant's alone.
+        pause(&mut budget).await;
         let peer = stream.peer_cred().map(|peer| peer.uid());
         let own = rustix::process::geteuid().as_raw();
         if !peer.is_ok_and(|uid| uid == channel.uid || uid == own) {
@@ -296,6 +267,7 @@ async fn accept_machines(listener: VsockListener, machines: BTreeMap<u32, Arc<Ch
     let Ok(listener) = AsyncFd::with_interest(listener, Interest::READABLE) else {
         return;
     };
+    let mut budgets: BTreeMap<u32, Budget> = BTreeMap::new();
     loop {
         let Ok(mut ready) = listener.readable().await else {
             return;
@@ -307,10 +279,15 @@ async fn accept_machines(listener: VsockListener, machines: BTreeMap<u32, Arc<Ch
             sleep(Duration::from_millis(100)).await;
             continue;
         };
-        // Reading and writing is the same for all stream sockets.
-        let stream = UnixStream::from_std(stream.into());
-        if let (Some(channel), Ok(stream), true) =
-            (machines.get(&peer.cid), stream, peer.privileged)
+        let (Some(channel), true) = (machines.get(&peer.cid), peer.privileged) else {
+            continue;
+        };
+        // All machines come through one socket, so nobody may wait here: too many at once are closed.
+        let now = since_boot();
+        let budget = budgets.entry(peer.cid).or_insert(Budget::begin(now));
+        if budget.may(now)
+            // Reading and writing is the same for all stream sockets.
+            && let Ok(stream) = UnixStream::from_std(stream.into())
         {
             serve(channel, stream);
         }
@@ -329,7 +306,15 @@ fn serve(channel: &Arc<Channel>, stream: UnixStream) {
     });
 }
 
+/// Waits until the budget allows one more.
+async fn pause(budget: &mut Budget) {
+    let now = since_boot();
+    sleep(budget.charge(now).saturating_sub(now)).await;
+}
+
 impl Channel {
+    /// Answers until the guest leaves, or sends what is no line: whoever does that gets one answer, and
+    /// the rest is not read. So a connection costs no more than its budget of lines.
     async fn talk(&self, mut stream: UnixStream) -> io::Result<()> {
         let mut lines = Lines::default();
         let mut buffer = [0; 512];
@@ -340,15 +325,17 @@ impl Channel {
                 return Ok(());
             }
             for line in lines.push(&buffer[..count]) {
-                let now = since_boot();
-                sleep(budget.charge(now).saturating_sub(now)).await;
-                let reply = match line {
-                    Line::Whole(line) => self.answer(&line),
-                    Line::TooLong => Reply::error("", "the line is too long"),
+                pause(&mut budget).await;
+                let (reply, goes_on) = match line {
+                    Line::Whole(line) => (self.answer(&line), true),
+                    Line::TooLong => (Reply::error("", TOO_LONG), false),
                 };
                 let mut text = serde_json::to_string(&reply)?;
                 text.push('\n');
                 timeout(PATIENCE, stream.write_all(text.as_bytes())).await??;
+                if !goes_on {
+                    return Ok(());
+                }
             }
         }
     }

@@ -1,9 +1,10 @@
-//! The daemon that shares a link, and what else touches the limits of ports.
+//! The daemon that shares a link, and other work on the limits of ports.
 //!
-//! What to do is decided in `nicety-police`. Here the kernel is asked (one worker for the interfaces and one
-//! for each NIC with functions), limits are set and put back, guests are served, and what a period came to
-//! is shown ([`board`], [`metrics`]) and recorded ([`record`]). [`daemon`] is the loop. Nothing is printed:
-//! what there is to say is a [`nicety_police::event::Event`], which [`log`] writes.
+//! `nicety-police` makes the decisions. This crate asks the kernel (one worker for the
+//! interfaces and one for each NIC with functions), sets and restores limits, serves guests,
+//! and shows ([`board`], [`metrics`]) and records ([`record`]) each period. [`daemon`] is the
+//! loop. Nothing is printed: messages are [`nicety_police::event::Event`]s, which [`log`]
+//! writes.
 
 mod admission;
 pub mod board;
@@ -12,7 +13,7 @@ pub mod daemon;
 pub mod dry_run;
 mod error;
 mod functions;
-mod guests;
+pub mod guests;
 mod kernel;
 pub mod log;
 pub mod metrics;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,10 +13,13 @@ use nicety_host::journal::{JournalError, Lock, StateDir};
 use nicety_host::roots::ProcRoot;
 use nicety_host::tasks::TaskSample;
 use nicety_netdev::only::Only;
+use nicety_netdev::runtime_dir::not_only_ours;
+use nicety_police::event::Event;
 use nicety_police::report::State;
 use serde::Serialize;
 
 use crate::Error;
+use crate::log::Log;
 
 /// Where root's lock is.
 pub const PLACE: &str = "/run/nicety";
@@ -34,11 +38,11 @@ pub enum Alone {
 }
 
 impl Alone {
-    /// `netns` is the inode of the network namespace.
+    /// `netns` is the inode of the network namespace. An unsafe directory of the lock is reported.
     ///
     /// # Errors
     /// [`Error::Running`] when another daemon has it.
-    pub fn claim(netns: u64) -> Result<Self, Error> {
+    pub fn claim(netns: u64, log: &Log) -> Result<Self, Error> {
         let path = lock(netns);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match Only::claim(Path::new(PLACE), &name) {
@@ -49,7 +53,13 @@ impl Alone {
                 if matches!(
                     error.kind(),
                     ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
-                ) => {}
+                ) =>
+            {
+                let directory = Path::new(PLACE).to_owned();
+                if let Some(why) = doubt(&directory, is_host_root()) {
+                    log.report(&Event::LockUnsafe { directory, why });
+                }
+            }
             Err(source) => {
                 let what = format!("the lock {}", path.display());
                 return Err(Error::Claim { what, source });
@@ -75,6 +85,24 @@ impl Alone {
             let _ = lock.write(whole.as_os_str().as_bytes());
         }
     }
+}
+
+/// What is wrong with the lock's directory. In a user namespace the host's is somebody else's, as it should be.
+fn doubt(directory: &Path, is_host_root: bool) -> Option<String> {
+    let found = directory.symlink_metadata().ok()?;
+    let own = found.uid() == rustix::process::geteuid().as_raw();
+    let why = match found.is_dir() {
+        true => not_only_ours(&found)?,
+        false => "is no directory",
+    };
+    (own || is_host_root).then(|| why.to_owned())
+}
+
+/// Root, and all users are who they seem to be (user_namespaces(7)).
+fn is_host_root() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let words: Vec<&str> = map.split_ascii_whitespace().collect();
+    rustix::process::geteuid().is_root() && words == ["0", "0", "4294967295"]
 }
 
 /// The file that keeps a second daemon out of a network namespace.
@@ -135,4 +163,34 @@ pub fn replace(file: &Path, what: &impl Serialize) -> std::io::Result<()> {
     let new = file.with_extension("json.new");
     std::fs::write(&new, serde_json::to_vec(what)?)?;
     std::fs::rename(new, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use super::*;
+
+    #[test]
+    fn an_unsafe_directory_of_the_lock_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("run");
+        assert_eq!(doubt(&place, true), None);
+        std::fs::create_dir(&place).unwrap();
+        set_permissions(&place, Permissions::from_mode(0o711)).unwrap();
+        assert_eq!(doubt(&place, true), None);
+        set_permissions(&place, Permissions::from_mode(0o1777)).unwrap();
+        for host in [true, false] {
+            let why = doubt(&place, host);
+            assert_eq!(why.as_deref(), Some("can be written by others"));
+        }
+        set_permissions(&place, Permissions::from_mode(0o711)).unwrap();
+        if rustix::process::geteuid().is_root() && chown(&place, Some(65534), None).is_ok() {
+            let why = doubt(&place, true);
+            assert_eq!(why.as_deref(), Some("belongs to another user"));
+            // The host's, seen from a namespace of a user's own.
+            assert_eq!(doubt(&place, false), None);
+        }
+    }
 }

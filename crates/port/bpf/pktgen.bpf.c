@@ -4,7 +4,7 @@
 // pktgen (net/core/pktgen.c) makes UDP frames of the right size with a header of its own and paces
 // them. On their way out of the stack this program gives each the head, the stamp and the payload
 // of a test frame. It is attached by a tcx link (Linux 6.6), which goes with the process that holds
-// it. Words of `struct stream` are those of crates/port/src/xdp/abi.rs.
+// it. `struct stream` is mirrored in crates/port/src/xdp/abi/mirror.rs.
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 

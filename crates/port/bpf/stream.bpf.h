@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // A stream as its sending program keeps it, and how its frames are written: shared by the programs
 // that make frames (transmit.bpf.c) and those that rewrite what somebody else makes
-// (pktgen.bpf.c). Words of `struct stream` are those of crates/port/src/xdp/abi.rs.
+// (pktgen.bpf.c). crates/port/src/xdp/abi/mirror.rs mirrors `struct stream`; a test compares the two.
 #ifndef NICETY_STREAM_BPF_H
 #define NICETY_STREAM_BPF_H
 

@@ -6,8 +6,8 @@
 // nothing is due, else writes headers and stamp and hands the frame to the port's driver. One
 // call of the kernel runs a whole trial.
 //
-// The schedule follows crates/port/src/pace.rs. Words of `struct control` are those of
-// crates/port/src/xdp/abi.rs.
+// The schedule follows crates/port/src/pace.rs. crates/port/src/xdp/abi/mirror.rs mirrors
+// `struct control`; a test compares the two.
 #include <linux/bpf.h>
 
 #include <bpf/bpf_endian.h>

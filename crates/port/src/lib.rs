@@ -1,14 +1,14 @@
 //! Engines that send and receive test frames.
 //!
-//! An [`Engine`] runs one trial between two ports: it is told how many frames at which rate
-//! ([`TrialOrder`]) and answers with what it sent and what arrived ([`EngineReport`]). It
+//! An [`Engine`] runs one trial between two ports: it takes a number of frames and a rate
+//! ([`TrialOrder`]) and returns what it sent and what arrived ([`EngineReport`]). It
 //! chooses no loads, retries nothing and reads no counters but its own.
 //!
 //! - [`xdp`]: BPF programs that send and count inside the kernel; fastest, needs root and 5.18.
 //! - [`af_xdp`]: AF_XDP sockets that send, and the same program that counts; for drivers and
 //!   kernels that do not transmit what a program makes.
 //! - [`pktgen`]: the kernel's own generator, stamped on the way out; for drivers that have neither.
-//! - [`probes`]: frames beside the load that NICs stamp, whatever engine sends it.
+//! - [`probes`]: frames beside the load that NICs stamp, with any engine.
 //! - [`af_packet`]: packet sockets; works on every interface, and without root in a user
 //!   namespace.
 

@@ -86,12 +86,28 @@ fn nodes(page: &mut Page, facts: &HostFacts) {
             "node" Place: node.node;
             "CPUs" Text: format_cpu_list(&node.cpus);
             "cores" Number: facts.cpu.cores_of(node.node);
-            "MiB" Number: node.memory_mib;
-            "MiB free" Number: node.free_mib;
+            "memory MiB" Number: node.memory_mib;
+            "of it free" Number: node.free_mib;
             "huge pages" Text: huge(node);
             "NICs" Text: nics(node);
         ],
     );
+    if let Some(line) = other_total(facts) {
+        page.line(&line);
+    }
+}
+
+/// Why the nodes have another amount of memory than the machine, where they have: a container sees a
+/// total of its own (lxcfs).
+fn other_total(facts: &HostFacts) -> Option<String> {
+    let total = facts.memory.total_mib?;
+    let nodes: Option<Vec<u64>> = facts.cpu.nodes.iter().map(|node| node.memory_mib).collect();
+    let nodes = nodes.filter(|nodes| !nodes.is_empty())?.iter().sum::<u64>();
+    (nodes.abs_diff(total) * 100 > total).then(|| {
+        format!(
+            "/proc/meminfo reports {total} MiB, the nodes {nodes} MiB: a container's limit hides the rest."
+        )
+    })
 }
 
 /// What was counted while somebody looked on.
@@ -124,5 +140,37 @@ fn window(page: &mut Page, facts: &HostFacts) {
     let drops: Vec<String> = drops.collect();
     if !drops.is_empty() {
         page.line(&drops.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::facts::MemoryFacts;
+
+    use super::*;
+
+    #[test]
+    fn another_total_is_explained() {
+        let facts = |total, nodes: &[u64]| HostFacts {
+            memory: MemoryFacts {
+                total_mib: Some(total),
+                ..MemoryFacts::default()
+            },
+            cpu: nicety_model::facts::CpuFacts {
+                nodes: nodes
+                    .iter()
+                    .map(|mib| NodeFacts {
+                        memory_mib: Some(*mib),
+                        ..NodeFacts::default()
+                    })
+                    .collect(),
+                ..nicety_model::facts::CpuFacts::default()
+            },
+            ..HostFacts::default()
+        };
+        assert_eq!(other_total(&facts(24_105, &[12_000, 12_105])), None);
+        assert_eq!(other_total(&facts(24_105, &[])), None);
+        let said = other_total(&facts(7_514, &[24_105])).unwrap();
+        assert!(said.contains("7514 MiB, the nodes 24105 MiB"), "{said}");
     }
 }

@@ -34,10 +34,12 @@ pub mod probe;
 pub mod prometheus;
 mod ranking;
 pub mod remedy;
+pub mod rules;
 mod run;
 pub mod skips;
 pub mod sock;
 mod threads;
+pub mod transactions;
 pub mod vf;
 
 use std::io::Write;

@@ -13,7 +13,9 @@ pub mod keys;
 pub mod left;
 pub(crate) mod list;
 pub(crate) mod look;
+pub mod metrics;
 mod searched;
+mod words;
 
 #[cfg(test)]
 pub(crate) mod drawn;
@@ -21,3 +23,4 @@ pub(crate) mod drawn;
 pub(crate) use draw::filter;
 pub use draw::{Frame, full, height, inline};
 pub use look::Look;
+pub use words::{Words, words};

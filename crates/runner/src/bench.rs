@@ -142,7 +142,13 @@ impl Bench {
             };
             let trial = trials.run(&ask, stop)?;
             record.dir.append_trial(&trial)?;
+            let within = cell.judged(&trial);
             cell.observe(&trial);
+            observer.on(Event::Tried {
+                trial: &trial,
+                within,
+                bounds: cell.bounds(),
+            });
         }
         let used = Programs::read(&proc);
         let mut programs = used.since(&programs, begun.elapsed(), std::process::id(), &own);

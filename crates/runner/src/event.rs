@@ -6,7 +6,7 @@ use nicety_guests::{ProofWait, bundle};
 use nicety_model::path::VmNic;
 use nicety_model::probe::Area;
 use nicety_model::run::CellSummary;
-use nicety_model::{CellResult, Direction, Fps, FrameSize, Purpose, SearchBounds};
+use nicety_model::{CellResult, Direction, Fps, FrameSize, Purpose, SearchBounds, TrialRecord};
 
 use crate::sock;
 
@@ -43,6 +43,15 @@ pub enum Event<'a> {
         /// Load per direction.
         load: Fps,
         /// What the search knows.
+        bounds: SearchBounds,
+    },
+    /// That trial ended.
+    Tried {
+        /// What became of its frames.
+        trial: &'a TrialRecord,
+        /// Whether its loss is within the goal, as the search judges it; `None` where it does not count.
+        within: Option<bool>,
+        /// What the search knows now.
         bounds: SearchBounds,
     },
     /// A visit of a cell ended.

@@ -1,8 +1,8 @@
-//! Runs a plan: builds its paths, opens engines, measures cell after cell and writes everything down.
-//! Also runs socket workloads alone ([`sock`]) and says what can be done on a machine ([`probe`]).
+//! Runs a plan: builds its paths, opens engines, measures cell after cell and records
+//! everything. Also runs socket workloads alone ([`sock`]) and probes a machine ([`probe`]).
 //!
-//! What is decided on the way is decided in [`nicety_search`]; nothing here is printed: whoever shows a
-//! run is an [`event::Observer`].
+//! [`nicety_search`] makes the decisions. Nothing is printed here: a front end is an
+//! [`event::Observer`].
 
 pub mod assemble;
 mod bench;

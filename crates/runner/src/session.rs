@@ -158,6 +158,16 @@ impl Session {
         self.record.visits()
     }
 
+    /// What the host is called, unless that is not to be published.
+    pub fn host(&self) -> Option<String> {
+        self.record.meta.host.called()
+    }
+
+    /// Highest loss that a load may have to count as carried.
+    pub fn loss_goal(&self) -> f64 {
+        self.record.meta.loss_goal
+    }
+
     /// Visits that earlier sessions made.
     pub fn results(&self) -> &[CellResult] {
         &self.record.results

@@ -1,11 +1,11 @@
 //! One repeat of one cell: warm-up, search, confirm trial, latency trials.
 //!
-//! The confirm trial stands beside the search's result and never replaces it. When one good
-//! confirm trial would also end the search (the load is one step from being the lower bound),
-//! it runs at once and serves both: it is evidence of the same kind, only longer. A confirm
-//! trial that fails is never fed to the search, so a path that stalls now and then keeps the
-//! number the goal's short trials give, and the verdict says `unstable`. The machine then goes
-//! well down once and confirms there, so that the reader gets a load that held.
+//! The confirm trial stands beside the search's result and never replaces it. If one good confirm
+//! trial would also end the search (the load is one step from being the lower bound), it runs at
+//! once and serves both: it is evidence of the same kind, only longer. A failed confirm trial is
+//! never fed to the search. A path that stalls now and then therefore keeps the number of the goal's
+//! short trials, with the verdict `unstable`. Lower confirm trials follow, so that the reader gets a
+//! load that held.
 
 mod apart;
 mod evidence;
@@ -36,7 +36,7 @@ const NEAR_CAPACITY: (f64, f64) = (0.85, 1.05);
 /// Share of a cell's wall time in which frames are sent, or the search thinks it does.
 const TRAFFIC_SHARE: f64 = 0.9;
 
-/// What to do in a cell.
+/// Tasks of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellPlan {
     /// Search and confirm trial.
@@ -174,9 +174,9 @@ pub struct Cell {
     confirm: Option<TrialRecord>,
     /// Confirm trials at lower loads, after one that failed.
     further: Vec<ConfirmResult>,
-    /// What the path forwarded under overload.
+    /// Forwarding rate under overload.
     capacity: Option<Fps>,
-    /// Stalls of CPUs in the trials so far, in seconds; absent where nobody watched.
+    /// Stalls of CPUs in the trials so far, in seconds; absent where stalls were not measured.
     stalled_s: Option<f64>,
     /// How far apart the search's trials saw tester and path, in ns.
     cache_lines_ns: Vec<f64>,
@@ -184,7 +184,7 @@ pub struct Cell {
     nearest_ns: f64,
     /// Trials of the search that did not count because they were far apart.
     apart: u32,
-    /// What the machine did to trials that were taken as bad all the same.
+    /// Disturbances of trials that still count as bad.
     disturbed: Option<Note>,
     /// Confirm trials that failed before the search had ended.
     early: Vec<TrialRecord>,
@@ -398,7 +398,7 @@ impl Cell {
         self.after_search();
     }
 
-    /// Search, confirm trial or what comes after it.
+    /// Search, confirm trial or a later stage.
     fn after_search(&mut self) {
         let confirm = self.plan.settings.confirm;
         if self.search.next_trial().is_some() {

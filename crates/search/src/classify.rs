@@ -3,7 +3,7 @@
 /// Rounding allowed when sums of durations are compared, in seconds.
 const EPSILON_S: f64 = 1e-9;
 
-/// What the trials at a load say about it.
+/// Evidence of the trials at a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Met the goal: more trials cannot change it within the goal's duration sum.

@@ -1,4 +1,4 @@
-//! Which verdicts a user does not accept, and what a run lacks by that measure.
+//! Verdicts that a user does not accept, and the results of a run that have them.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use nicety_model::{Run, Verdict};
 /// Verdicts that a user does not accept. [`Verdict::Failed`] is never accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// These are named.
+    /// Named verdicts.
     pub fail_on: BTreeSet<Verdict>,
     /// Every cell has a result, and a number of its own ([`Verdict::is_own`]).
     pub strict: bool,
 }
 
-/// What a run lacks.
+/// Unmet demands of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shortfall {
     /// Results of the run, refused or not.
@@ -35,7 +35,7 @@ impl Demand {
             || (self.strict && !verdict.is_own())
     }
 
-    /// What the run lacks; `None` when it lacks nothing.
+    /// Unmet demands of the run; `None` when all are met.
     pub fn shortfall(&self, run: &Run) -> Option<Shortfall> {
         let count = |of: Verdict| {
             let verdicts = run.summary.iter().map(|cell| cell.verdict);

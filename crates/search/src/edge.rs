@@ -1,14 +1,14 @@
 //! Probabilistic bisection for the edge of a path that is disturbed now and then.
 //!
-//! On a machine that others use, whether half a second loses frames says more about the machine
-//! than about the path. Windows of some 50 ms tell the two apart: below the path's edge few of them
-//! lose frames, above it nearly all do. So a load is judged by its windows (RFC 9971 with an exceed
-//! ratio of one half and the window as the trial), and where the edge lies is kept as a
-//! probability that every trial sharpens; the next trial goes where it is as likely below as above
-//! (Waeber, Frazier and Henderson 2013; the shape of the edge as in QUEST, Watson and Pelli 1983).
+//! On a shared machine, loss in half a second says more about the machine than about the path.
+//! Windows of some 50 ms tell the two apart: below the path's edge few of them lose frames,
+//! above it nearly all do. A load is therefore judged by its windows (RFC 9971 with an exceed
+//! ratio of one half and the window as the trial). The edge's place is a probability that every
+//! trial sharpens; the next trial goes where the edge is as likely below as above (Waeber,
+//! Frazier and Henderson 2013; the shape of the edge as in QUEST, Watson and Pelli 1983).
 //!
-//! The result is the lower end of what is left: a load that the path carries, not one that it
-//! carries every other time. Figures, bias and limits: `docs/methodology/search.md`.
+//! The result is the lower end of the remaining range: a load that the path carries, not one
+//! that it carries every other time. Figures, bias and limits: `docs/methodology/search.md`.
 
 mod posterior;
 pub mod window;
@@ -23,7 +23,7 @@ use posterior::Posterior;
 
 /// Where on the posterior the result lies: the edge is above it with a probability of 98 %.
 const LOWER: f64 = 0.02;
-/// The other end of what the edge is known to.
+/// The other end of the edge's interval.
 const UPPER: f64 = 0.98;
 /// Relative distance of the two from which on more trials are worth their time.
 const WIDTH: f64 = 0.04;
@@ -101,7 +101,7 @@ pub struct EdgeSearch {
     max: f64,
     /// Where the edge is expected, and the doubt in it.
     expected: Option<(f64, f64)>,
-    /// What the path forwards under overload, where that is known.
+    /// Forwarding rate under overload, where known.
     forwards: Option<f64>,
     again: bool,
     posterior: Posterior,
@@ -112,7 +112,7 @@ pub struct EdgeSearch {
     good: u32,
     bad: u32,
     bad_in_a_row: u32,
-    /// Trials in a row that were overload, and what the last of them forwarded.
+    /// Overload trials in a row, and the forwarding rate of the last.
     overloads: (u32, f64),
     /// Times that it began anew for them.
     anew: u32,
@@ -176,7 +176,7 @@ impl EdgeSearch {
         search
     }
 
-    /// Sets the first trial from what is expected.
+    /// Sets the first trial from the expected rate.
     fn begin(&mut self) {
         let (centre, scale) = self.expected.unwrap_or((self.max, FLAT_SCALE));
         let centre = centre.clamp(self.min, self.max);
@@ -214,7 +214,7 @@ impl EdgeSearch {
         (lower.min(self.max).min(most), middle, upper)
     }
 
-    /// Decides what comes after an observation.
+    /// Decides the step after an observation.
     fn advance(&mut self) {
         self.next = None;
         if self.failed.is_some() || self.at_max >= AT_MAX && self.bad_in_a_row == 0 {

@@ -1,10 +1,10 @@
-//! Which engines to try for a cell, and in which order.
+//! Engines to try for a cell, in their order.
 
 use nicety_model::{CellKey, EngineChoice, EngineName, LimitKey, PathSpec};
 
-/// The engine that cells of `path` get whatever is fastest: where their frames are to be spread
-/// over receive queues of the host, `af_packet`. Others send on the queue of their CPU, or on
-/// the first. A cell that names one queue is compared with those of several.
+/// The fixed engine of cells of `path`, even if another is faster: `af_packet` where frames are
+/// spread over receive queues of the host. Other engines send on the queue of their CPU, or on the
+/// first. A cell that names one queue is compared with those of several.
 pub fn bound(choice: EngineChoice, path: &PathSpec) -> Option<EngineName> {
     path.named_host_queues()
         .filter(|_| choice == EngineChoice::Auto)

@@ -1,4 +1,4 @@
-//! What a search is asked to find (RFC 9971, "Search Goal").
+//! The goal of a search (RFC 9971, "Search Goal").
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct Goal {
     pub initial_trial: Duration,
     /// Trials at least this long count fully.
     pub final_trial: Duration,
-    /// Trial time that settles a load whatever the results are.
+    /// Trial time that settles a load, with any results.
     pub duration_sum: Duration,
     /// Number of coarser targets worked off before the final one.
     pub preceding_targets: u32,
@@ -36,7 +36,7 @@ pub struct GoalError {
     pub field: &'static str,
     /// Its value.
     pub value: f64,
-    /// What is allowed.
+    /// Allowed values.
     pub must: &'static str,
 }
 

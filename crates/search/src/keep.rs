@@ -1,4 +1,4 @@
-//! How long a path is worth keeping when its cell has been measured.
+//! How long to keep a path after its cell has been measured.
 
 use nicety_model::{CellKey, PathSpec};
 
@@ -41,7 +41,7 @@ impl Keep {
 }
 
 /// Whether memory is too short to keep guests that stand still beside one that needs `wanted_mib`, where
-/// `available_mib` are free, or nobody knows how much is.
+/// `available_mib` are free; `None` when that is not known.
 pub fn is_short(available_mib: Option<u64>, wanted_mib: u64) -> bool {
     available_mib.is_none_or(|mib| mib < wanted_mib + RESERVE_MIB)
 }

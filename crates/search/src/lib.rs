@@ -1,11 +1,11 @@
-//! Throughput search as pure machines: bounds, bisection, MLRsearch, confirmation, verdicts,
-//! statistics and the order of cells.
+//! Throughput search as pure state machines: bounds, bisection, MLRsearch, confirmation,
+//! verdicts, statistics and the order of cells.
 //!
-//! Nothing here has a clock or measures anything. A caller asks a machine what to try next,
-//! runs it, and feeds back what happened; elapsed time is what the observations say. The same
-//! observations give the same questions, which is how an interrupted run is resumed.
+//! Nothing here has a clock or measures anything. A caller asks a machine for the next trial,
+//! runs it, and feeds back the result; time is the sum of the observations' times. The same
+//! observations give the same requests, so an interrupted run can be resumed.
 //!
-//! Terms, formulas and what differs from RFC 9971 (MLRsearch): `docs/methodology/search.md`.
+//! Terms, formulas and differences from RFC 9971 (MLRsearch): `docs/methodology/search.md`.
 
 pub mod binary;
 pub mod bounds;

@@ -1,5 +1,4 @@
-//! The interface all searches have: the caller asks what to try next and feeds back what
-//! happened.
+//! The interface of all searches: the caller asks for the next trial and feeds back its result.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ pub struct TrialRequest {
     pub window: Option<Duration>,
 }
 
-/// What a valid trial showed.
+/// Observation of a valid trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
     /// Intended load per direction.
@@ -63,7 +62,7 @@ pub struct Outcome {
     pub wall_s: f64,
 }
 
-/// A guess at what is still to come.
+/// Estimate of the remaining work.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Left {
     /// Trials.
@@ -100,7 +99,7 @@ pub trait Search: std::fmt::Debug + Send {
     /// Result, or the state so far.
     fn outcome(&self) -> Outcome;
 
-    /// What is still to come.
+    /// Estimate of the remaining work.
     fn left(&self) -> Left;
 
     /// A load that one good trial of at least `duration` would make the lower bound and with

@@ -48,7 +48,7 @@ pub struct Mlr {
     initial: Initial,
     selectors: Vec<Selector>,
     shared_step: usize,
-    /// What the path forwarded in a warm-up trial under overload.
+    /// Forwarding rate in a warm-up trial under overload.
     overload_rate: Option<f64>,
     due: Option<Due>,
     count: u32,

@@ -48,7 +48,7 @@ pub fn default_loss_ratio(preset: Preset) -> f64 {
 }
 
 impl Settings {
-    /// The preset with what a plan says instead.
+    /// The preset, changed by a plan's keys.
     pub fn of_plan(preset: Preset, plan: &SearchPlan) -> Self {
         let default = || default_loss_ratio(preset);
         let mut settings = Self::of(preset, plan.loss_ratio.unwrap_or_else(default));

@@ -1,4 +1,4 @@
-//! What a run decides between its cells, from what it has measured so far.
+//! Decisions of a run between its cells, from its measurements so far.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const TRIAL_OVERHEAD_S: f64 = 0.1;
 const ABOVE_LIMIT: f64 = 1.05;
 /// Highest load when the tester's limit could not be measured.
 const UNKNOWN_LIMIT: Fps = Fps(2e6);
-/// Overload that tells what a path forwards, where loads are judged by windows.
+/// Overload that measures the forwarding rate, where loads are judged by windows.
 const OVERLOAD: Duration = Duration::from_millis(400);
 /// Latency trials there.
 const LATENCY: Duration = Duration::from_millis(500);
@@ -39,7 +39,7 @@ pub struct RunView<'a> {
     pub results: &'a [CellResult],
 }
 
-/// What is known before a visit.
+/// Knowledge before a visit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Before {
     /// The tester's own limit for such a cell.
@@ -51,7 +51,7 @@ pub struct Before {
 }
 
 impl RunView<'_> {
-    /// The order of what is left to do. `time_box` is for the whole run.
+    /// The order of the remaining work. `time_box` is for the whole run.
     pub fn schedule(&self, seed: u64, time_box: Option<Duration>) -> Schedule {
         let plan = CellPlan::new(self.settings, UNKNOWN_LIMIT);
         let outline = Outline {
@@ -119,7 +119,7 @@ impl RunView<'_> {
         Some(schedule.further(number as u32, made(cell) + 1, elapsed_s))
     }
 
-    /// What to do in a visit of a cell, and the link's rate where that is the highest load.
+    /// Tasks of a visit of a cell, and the link's rate where that is the highest load.
     pub fn visit(&self, task: Task, key: &CellKey, before: Before) -> (CellPlan, Option<Fps>) {
         let limit = |limit: Fps| Fps(limit.0 * ABOVE_LIMIT);
         let max = before.tester_limit.map_or(UNKNOWN_LIMIT, limit);
@@ -155,13 +155,13 @@ impl RunView<'_> {
         (plan, line)
     }
 
-    /// What the visits of a cell come to so far, where each is a part of one result.
+    /// Result of a cell's visits so far, where each is a part of one result.
     pub fn so_far(&self, name: &str) -> Option<CellSummary> {
         let of_several = self.is_one_of_several();
         of_several.then(|| summary::summarise([name], self.results).pop())?
     }
 
-    /// Names of what is left to do; of very many only the first.
+    /// Names of the remaining work; of very many only the first.
     pub fn left_out(&self, schedule: &Schedule) -> Vec<String> {
         let mut names = schedule.left_out().filter_map(|task| {
             let name = self.cells.get(task.cell as usize)?.name();

@@ -1,16 +1,17 @@
-//! Which cell next.
+//! Picks the next cell.
 //!
-//! Cells run in random order (from a seed) within rounds: no second repeat before every cell
-//! had its first, so a machine that changes in the course of a run changes for all cells alike.
-//! The first round begins with cells that show every path and every frame size once: a time
-//! box that cuts it short still has something of each. With a time box these come in the order
-//! of the plan's paths, so that one too short for all of them has what the plan names first. The control cell, the first of the
-//! plan, opens the run and is visited again in its middle and at its end, in long runs every
-//! [`CONTROL_EVERY`] cells. Where the time box is tight, cells come before visits, all but the
-//! one at the end.
+//! Cells run in random order (from a seed) within rounds: no second repeat before every cell had its
+//! first. A machine that changes during a run then changes for all cells alike. The first round
+//! begins with cells that show every path and every frame size once, so a short time box still has
+//! something of each. With a time box these come in the order of the plan's paths; a box too short
+//! for all of them has the paths that the plan names first.
+//!
+//! The control cell, the first of the plan, opens the run and is visited again in its middle and at
+//! its end, in long runs every [`CONTROL_EVERY`] cells. If the time box is tight, cells come before
+//! visits, except for the visit at the end.
 //!
 //! Where loads are judged by windows, all repeats but the last are brief visits, and the last has
-//! the confirm and latency trials. From the second round on these have their time kept.
+//! the confirm and latency trials. From the second round on, time is kept for these.
 
 mod cost;
 
@@ -36,7 +37,7 @@ pub struct Task {
     pub control: Option<u32>,
 }
 
-/// What is known of a cell: numbers that stand for its path and its frame size.
+/// A cell: numbers that stand for its path and its frame size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks {
     /// Path, numbered as the caller likes.
@@ -45,7 +46,7 @@ pub struct Marks {
     pub frame_size: u16,
 }
 
-/// What the order depends on.
+/// Input of the order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outline {
     /// Repeats of every cell.
@@ -58,12 +59,12 @@ pub struct Outline {
     pub cell_s: f64,
     /// Likewise of a visit of the control cell.
     pub visit_s: f64,
-    /// Whether every cell is visited briefly but for the last repeat, and takes `visit_s` then. The control
+    /// Whether all repeats of a cell but the last are brief visits of `visit_s` each. The control
     /// cell is not visited again where every cell is.
     pub brief: bool,
 }
 
-/// What to do now.
+/// The next task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
     /// Run this; it is expected to take so many seconds.
@@ -349,7 +350,7 @@ impl Schedule {
         (any && !self.done.contains(&last)).then_some(last)
     }
 
-    /// Moves over what is done, from round to round.
+    /// Skips finished work, from round to round.
     fn advance(&mut self) {
         while self.visited < self.visits.len() && self.done.contains(&visit_of(self.visited + 1)) {
             self.visited += 1;

@@ -1,4 +1,4 @@
-//! Which cells go when one of them cannot be measured here.
+//! Cells to skip when one of them cannot be measured here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use nicety_model::{CellKey, CellResult, FrameSize, Problem};
 /// Why a cell cannot be measured here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What is wrong.
+    /// Reason.
     pub problem: Problem,
     /// Whether every cell of the same path meets it.
     pub lasts: bool,

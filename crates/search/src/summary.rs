@@ -1,4 +1,4 @@
-//! Repeats of a cell together, and the control cell's drift.
+//! Combines the repeats of a cell, and computes the control cell's drift.
 
 use std::collections::HashMap;
 

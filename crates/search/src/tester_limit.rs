@@ -1,4 +1,4 @@
-//! The tester's own limit: what it sends and counts when nothing stands in between, found by steps down.
+//! The tester's own limit: what it sends and counts without a path, found by steps down.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const LOSS: f64 = 0.01;
 /// Lowest load worth trying, and lowest limit worth the name, in frames per second.
 const LEAST: f64 = 1.0;
 
-/// What the tester does when nothing stands in between.
+/// Rate of the tester without a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
     /// Frames per second and direction that it sends, receives and counts.
@@ -28,7 +28,7 @@ pub struct Limit {
     pub lossy: bool,
 }
 
-/// What a trial of the tester alone showed.
+/// Result of a trial of the tester alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Seen {
     /// Load that was sent, per direction.
@@ -66,7 +66,7 @@ impl LimitSearch {
         more.then_some((self.index, self.load))
     }
 
-    /// What the trial that was asked for came to.
+    /// Takes the result of the requested trial.
     pub fn observe(&mut self, record: &TrialRecord) {
         self.see(Seen {
             offered: record.pacing.offered_fps,

@@ -1,4 +1,5 @@
-//! What fits in a run's time box beside the cells, which the [schedule](crate::schedule) fits in.
+//! Decides what fits in a run's time box beside the cells; the [schedule](crate::schedule) fits
+//! in the cells.
 
 use std::time::Duration;
 

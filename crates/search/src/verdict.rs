@@ -1,7 +1,6 @@
-//! What a number is worth: from what was seen to a verdict and its explanations.
+//! Verdicts: turns the evidence into a verdict and its explanations.
 //!
-//! One verdict is given although several may apply; every finding leaves a note. Order, most
-//! telling first:
+//! One verdict is given although several may apply; every finding leaves a note. In this order:
 //!
 //! 1. `failed`: there is no number.
 //! 2. `coupled`: the number is that of sender and path together. Before `late`, because such a
@@ -36,7 +35,7 @@ const FULL: f64 = 0.95;
 /// Idle share over all CPUs from which loss needs an explanation.
 const IDLE: f64 = 0.2;
 
-/// What the search and the trials around it showed.
+/// Evidence of the search and the trials around it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evidence {
     /// Why there is no result.
@@ -60,7 +59,7 @@ pub struct Evidence {
     pub confirm: Option<ConfirmResult>,
     /// Lower load that held for as long, where the confirm trial lost too much.
     pub held: Option<ConfirmResult>,
-    /// What the machine did to trials that counted all the same.
+    /// Disturbances of trials that still counted.
     pub disturbed: Option<Note>,
     /// Loads were judged by windows: what a busy machine does shows in how the visits differ, not in
     /// the verdict of one.
@@ -208,7 +207,7 @@ fn tester_limited(evidence: &Evidence) -> Option<SearchNote> {
     }
 }
 
-/// What was left out of the confirm trial, while that is little enough to be no noise.
+/// Share set apart in the confirm trial, if too small to be noise.
 fn stalled(evidence: &Evidence) -> Option<SearchNote> {
     let stalled = evidence
         .stalled

@@ -1,13 +1,14 @@
-//! Visits of a cell together: one number, its interval, and what it is worth.
+//! Combines the visits of a cell: one number, its interval and its verdict.
 //!
-//! Inside one visit the machine is as fast as it happens to be, so no interval from there holds;
-//! visits apart in time show how much it varies. The number is their median. The range of `n`
-//! independent visits covers the median of all that might have been made with probability
-//! `1 - 2^(1-n)`: 93.75 % for five (order statistics, e.g. David and Nagaraja 2003, §7.1). Of eight
-//! or more the lowest and the highest are left out: one slow moment of the machine widens nothing.
-//! Visits of one run share its minutes and its path, so the interval is a little wider than they are.
+//! An interval from inside one visit is too narrow, because the machine's speed changes from visit to
+//! visit. The number is the median of visits apart in time. The range of `n` independent visits
+//! covers the median of all possible visits with probability `1 - 2^(1-n)`: 93.75 % for five (order
+//! statistics; David and Nagaraja 2003, §7.1). Of eight or more the lowest and the highest are left
+//! out, so that one slow moment of the machine widens nothing. Visits of one run share its minutes
+//! and its path, so the interval is a little wider than they are.
 //!
-//! Ten seconds at the result that lost too much are a visit as well: what held instead is one more value.
+//! Ten seconds at the result that lost too much are a visit as well: the load that held instead is
+//! one more value.
 
 mod apart;
 mod more;
@@ -52,7 +53,7 @@ pub struct VisitBounds {
     pub high_fps: f64,
 }
 
-/// How far below what ten seconds forwarded a load would have held.
+/// Distance below the forwarding rate of ten seconds at which a load would have held.
 const BELOW_FORWARDED: f64 = 0.98;
 
 impl VisitBounds {
@@ -119,16 +120,16 @@ fn confidence(count: usize, skipped: usize) -> f64 {
     1.0 - 2.0 * sum
 }
 
-/// What the visits of one cell, judged by windows, come to.
+/// Result of the visits of one cell, judged by windows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
     /// The number; `None` when no visit has one.
     pub estimate: Option<Estimate>,
     /// Median of their capacities.
     pub capacity_fps: Option<f64>,
-    /// Who else had the CPUs, on average.
+    /// Other users of the CPUs, on average.
     pub disturbance: Option<Disturbance>,
-    /// What the number is worth.
+    /// Verdict.
     pub verdict: Verdict,
     /// Why it is not `ok`, the most important reason first.
     pub why: Vec<Note>,
@@ -201,7 +202,7 @@ fn judge(
     )
 }
 
-/// What disturbed the visits, on average over those that say.
+/// Disturbances of the visits, on average over those with a measurement.
 fn disturbance(visits: &[&CellResult]) -> Option<Disturbance> {
     let all: Vec<&Disturbance> = visits
         .iter()

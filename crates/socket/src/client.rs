@@ -18,7 +18,8 @@ use crate::join::{self, JOIN_LIMIT};
 use crate::pin::check_cpus;
 use crate::sys::readable;
 use crate::tcp_info;
-use crate::wire::{self, LARGEST_REPORT, PROTOCOL, ReadError, ToClient, ToServer, Token};
+use crate::token::{Nonces, Role, Token};
+use crate::wire::{self, LARGEST_REPORT, PROTOCOL, ReadError, ToClient, ToServer};
 use crate::workers::{Part, Workers, deal};
 
 /// Longest time for the server to accept and to greet.
@@ -81,10 +82,17 @@ impl Connection {
         connection.send(&ToServer::Hello {
             protocol: PROTOCOL,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            token: token.clone(),
+            token: String::new(),
         })?;
+        let nonces = connection.prove(token)?;
         match connection.receive("greet", GREET_LIMIT)? {
-            ToClient::Welcome { host_id, .. } => {
+            ToClient::Welcome { host_id, proof, .. } => {
+                if !token.proves(&proof, Role::Server, nonces) {
+                    return Err(SocketError::NotNicety {
+                        peer: connection.peer(),
+                        what: "it does not know the token itself".to_owned(),
+                    });
+                }
                 let own = cpu::host_id();
                 connection.shared_host = !own.is_empty() && own == host_id;
                 Ok(connection)
@@ -92,13 +100,31 @@ impl Connection {
             ToClient::WrongToken => Err(SocketError::Token {
                 peer: connection.peer(),
             }),
-            ToClient::WrongProtocol { protocol, version } => Err(SocketError::Version {
-                peer: connection.peer(),
-                theirs: format!("{} (protocol {protocol})", cut(&version)),
-                ours: format!("{} (protocol {PROTOCOL})", env!("CARGO_PKG_VERSION")),
-            }),
             other => Err(connection.unexpected(&other)),
         }
+    }
+
+    /// Answers the server's challenge.
+    fn prove(&self, token: &Token) -> Result<Nonces, SocketError> {
+        let server = match self.receive("greet", GREET_LIMIT)? {
+            ToClient::Challenge { nonce } => nonce,
+            ToClient::WrongProtocol { protocol, version } => {
+                return Err(SocketError::Version {
+                    peer: self.peer(),
+                    theirs: format!("{} (protocol {protocol})", cut(&version)),
+                    ours: format!("{} (protocol {PROTOCOL})", env!("CARGO_PKG_VERSION")),
+                });
+            }
+            other => return Err(self.unexpected(&other)),
+        };
+        let kernel = |source: std::io::Error| SocketError::kernel("draw a random number", source);
+        let client = wire::random().map_err(kernel)?;
+        let nonces = Nonces { server, client };
+        let proof = token.proof(Role::Client, nonces);
+        let proof = proof.ok_or_else(|| kernel(ErrorKind::Unsupported.into()))?;
+        let nonce = client;
+        self.send(&ToServer::Proof { nonce, proof })?;
+        Ok(nonces)
     }
 
     /// Lets the workers of coming tests run on these CPUs in turn.

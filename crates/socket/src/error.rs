@@ -154,7 +154,7 @@ impl SocketError {
             Self::NotNicety { .. } => "check the port",
             Self::Silent { .. } => "check that it is alive and reachable",
             Self::Closed { .. } => "look at what it printed",
-            Self::Token { .. } => "give the one that `nicety sock serve` printed",
+            Self::Token { .. } => "give the one that `nicety sock serve` printed or was given",
             Self::Version { .. } => "install the same version on both",
             Self::Spec(error) => return error.problem().remedy.map(Remedy::Plan),
             Self::Files { needed, .. } => {

@@ -7,8 +7,10 @@
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use crate::wire::Token;
+use crate::token::Token;
+use crate::told::Told;
 
 /// Connections that have not shown the token.
 const MOST_STRANGERS: usize = 32;
@@ -37,6 +39,8 @@ pub(crate) struct Service {
     pub(crate) running: AtomicUsize,
     clients: AtomicUsize,
     strangers: Mutex<Vec<Stranger>>,
+    begin: Instant,
+    told: Mutex<Told>,
 }
 
 #[derive(Debug)]
@@ -54,7 +58,15 @@ impl Service {
             running: AtomicUsize::new(0),
             clients: AtomicUsize::new(0),
             strangers: Mutex::new(Vec::new()),
+            begin: Instant::now(),
+            told: Mutex::default(),
         }
+    }
+
+    /// Whether an address may have a line in the log now, see [`Told::may`].
+    pub(crate) fn may_tell(&self, from: IpAddr) -> Option<u64> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.may(from, self.begin.elapsed())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Stranger>> {

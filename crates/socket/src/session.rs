@@ -17,11 +17,14 @@ use crate::job::Job;
 use crate::join;
 use crate::service::{MOST_TESTS, Service};
 use crate::sys::readable;
+use crate::token::{Nonces, Role};
 use crate::wire::{self, LARGEST_ORDER, PROTOCOL, ReadError, ToClient, ToServer};
 use crate::workers::{Part, Workers, deal};
 
 /// Longest time to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(5);
+/// Before a wrong token is called wrong.
+const WRONG_PAUSE: Duration = Duration::from_millis(500);
 /// Longest time between two tests.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
 /// Longest time from an order to Go.
@@ -67,8 +70,15 @@ pub(crate) fn serve(
     }
     // Its absence only costs time.
     let _ = stream.set_nodelay(true);
-    if let Err(Some(why)) = session.run_all(id) {
-        log(&format!("{from}: {why}"));
+    if let Err(Some(why)) = session.run_all(id)
+        && let Some(left_out) = service.may_tell(from.ip())
+    {
+        let more = match left_out {
+            0 => String::new(),
+            1 => " (1 line about this address was left out)".to_owned(),
+            n => format!(" ({n} lines about this address were left out)"),
+        };
+        log(&format!("{from}: {why}{more}"));
     }
 }
 
@@ -77,8 +87,8 @@ impl Session<'_> {
         let hello = wire::read(self.stream, LARGEST_ORDER, HELLO_LIMIT);
         let ToServer::Hello {
             protocol,
-            token,
             version: _,
+            token: _,
         } = hello.map_err(read_failure)?
         else {
             return Err(Some("spoke before its hello; closed".to_owned()));
@@ -93,16 +103,15 @@ impl Session<'_> {
                 "speaks protocol {protocol}, this is {PROTOCOL}; closed"
             )));
         }
-        if !token.matches(&self.service.config.token) {
-            self.answer(&ToClient::WrongToken)?;
-            return Err(Some("showed a wrong token; closed".to_owned()));
-        }
+        let nonces = self.challenge()?;
         let Some(_place) = self.service.known(id) else {
             return self.refuse("too many clients", Some(LATER));
         };
+        let proof = self.service.config.token.proof(Role::Server, nonces);
         self.answer(&ToClient::Welcome {
             version,
             host_id: cpu::host_id(),
+            proof: proof.ok_or(None)?,
         })?;
         loop {
             match self.receive(IDLE_LIMIT)? {
@@ -110,6 +119,32 @@ impl Session<'_> {
                 _ => return Err(Some("spoke out of turn; closed".to_owned())),
             }
         }
+    }
+
+    /// Has the client show that it knows the token.
+    fn challenge(&self) -> Result<Nonces, End> {
+        let server = wire::random().map_err(|_| None)?;
+        self.answer(&ToClient::Challenge { nonce: server })?;
+        let answer = wire::read(self.stream, LARGEST_ORDER, HELLO_LIMIT);
+        let ToServer::Proof { nonce, proof } = answer.map_err(read_failure)? else {
+            return Err(Some("spoke out of turn; closed".to_owned()));
+        };
+        let nonces = Nonces {
+            server,
+            client: nonce,
+        };
+        if self
+            .service
+            .config
+            .token
+            .proves(&proof, Role::Client, nonces)
+        {
+            return Ok(nonces);
+        }
+        // Whoever guesses shall wait; its place may go to another meanwhile.
+        std::thread::sleep(WRONG_PAUSE);
+        self.answer(&ToClient::WrongToken)?;
+        Err(Some("does not know the token; closed".to_owned()))
     }
 
     fn answer(&self, message: &ToClient) -> Result<(), End> {

@@ -11,8 +11,8 @@
 //! | `sockets.jsonl` | a line per socket test | [`nicety_model::sock::SockResult`] |
 //! | `report.html` and its like | replaced | rendered results |
 //!
-//! A run of the police that is recorded leaves one of its own kind ([`PolicedDir`]): `policy.toml`,
-//! `host.json`, `police.json` with what is shared among whom, `periods.jsonl` with a line per
+//! A recorded run of the police leaves another kind of directory ([`PolicedDir`]): `policy.toml`,
+//! `host.json`, `police.json` with the shared link and its tenants, `periods.jsonl` with a line per
 //! period, `report.html`.
 //!
 //! Each line is one write and one `fdatasync`; each other file is written beside its place

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use nicety_model::compare::Comparison;
-use nicety_model::finding::Advice;
+use nicety_model::finding::{Advice, RuleReports};
 use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::kept::{Kept, PersistReport};
@@ -15,7 +15,7 @@ use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
 use nicety_model::probe::ProbeReport;
 use nicety_model::reference::Explained as ExplainedNotes;
 use nicety_model::sock::SockReport;
-use nicety_model::vf::{LimitReport, VfReport};
+use nicety_model::vf::{FunctionsReport, LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Plan, Run, TrialRecord};
 use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
@@ -56,6 +56,7 @@ fn schemas_are_those_of_the_types() {
     check::<PolicyFile>("policy");
     check::<HostFacts>("facts");
     check::<Advice>("advice");
+    check::<RuleReports>("rules");
     check::<TransactionReport>("transaction");
     check::<History>("history");
     check::<Kept>("kept");
@@ -64,6 +65,7 @@ fn schemas_are_those_of_the_types() {
     check::<SockReport>("sock");
     check::<Comparison>("comparison");
     check::<VfReport>("vf");
+    check::<FunctionsReport>("functions");
     check::<LimitReport>("limit");
     check::<PacingReport>("pacing");
     check::<ProbeReport>("probe");
@@ -80,7 +82,7 @@ fn schemas_are_those_of_the_types() {
     check::<ReloadReport>("police-reload");
     check::<RestoreReport>("police-restore");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 33, "schema/ holds the generated schemas only");
+    assert_eq!(files, 35, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

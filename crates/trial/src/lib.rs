@@ -1,7 +1,7 @@
-//! Runs ONE trial: reads the counters on the way, lets the engine send, drain and count, reads
-//! the counters again, and writes down what happened.
+//! Runs one trial: reads the counters on the way, lets the engine send, drain and count, reads
+//! the counters again, and records the result.
 //!
-//! It does not choose loads and does not retry: that is the search's job.
+//! It chooses no loads and retries nothing; that is the search's job.
 
 mod hardware;
 mod loss_ledger;

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use nicety_advisor::{Wishes, advise, keep_rules};
+use nicety_advisor::{Wishes, advise, keep_risk, keep_rules};
 use nicety_host::facts::{Source, read_after};
 use nicety_model::HostFacts;
-use nicety_model::finding::{Advice, Goal};
+use nicety_model::finding::{Advice, Goal, Risk};
 use nicety_model::path_mtu::PathProbe;
 
 use crate::json_file::{self, Expected, bad};
@@ -26,6 +26,18 @@ pub struct AdviceRequest {
     pub window: Option<Duration>,
     /// Ids or names of rules; all when empty.
     pub only: Vec<String>,
+    /// Highest risk of a finding that is kept; any when absent.
+    pub risk: Option<Risk>,
+}
+
+impl AdviceRequest {
+    /// Keeps the findings that were asked for.
+    fn keep(&self, advice: &mut Advice) {
+        keep_rules(advice, &self.only);
+        if let Some(most) = self.risk {
+            keep_risk(advice, most);
+        }
+    }
 }
 
 /// What the rules say about a source, as far as it was asked.
@@ -70,7 +82,7 @@ pub(crate) fn of_facts(
         ..request.wishes
     };
     let mut advice = advise(facts, request.goal, wishes);
-    keep_rules(&mut advice, &request.only);
+    request.keep(&mut advice);
     advice
 }
 
@@ -80,11 +92,15 @@ const PLAN: Expected = Expected {
     newer: "was written by a newer nicety; make a new plan",
 };
 
-/// A plan that `nicety tune plan --json` wrote, in this boot where one is given.
+/// What was asked for of a plan that `nicety tune plan --json` wrote, in this boot where one is given.
 ///
 /// # Errors
 /// When it is none, or not for this.
-pub fn read_plan(path: &Path, only: &[String], boot_id: Option<&str>) -> Result<Advice, TuneError> {
+pub fn read_plan(
+    path: &Path,
+    request: &AdviceRequest,
+    boot_id: Option<&str>,
+) -> Result<Advice, TuneError> {
     let mut advice = json_file::read(path, &PLAN, |advice: &Advice| advice.schema)?;
     if boot_id.is_some() && advice.boot_id.as_deref() != boot_id {
         return Err(bad(
@@ -99,6 +115,6 @@ pub fn read_plan(path: &Path, only: &[String], boot_id: Option<&str>) -> Result<
         );
         return Err(bad(path, why));
     }
-    keep_rules(&mut advice, only);
+    request.keep(&mut advice);
     Ok(advice)
 }

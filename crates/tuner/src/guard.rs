@@ -61,7 +61,7 @@ pub fn run(state: &Path, id: u32, out: &mut impl Write) -> Result<(), TuneError>
     let knobs = Knobs::open()?;
     writeln!(out, "{READY}")
         .and_then(|()| out.flush())
-        .map_err(failed("nobody waits for the guard"))?;
+        .map_err(failed("the program that started the guard is gone"))?;
     Ok(watch(&state, &knobs, id)?)
 }
 

@@ -13,7 +13,7 @@ use crate::apply::apply;
 use crate::{Listener, Transaction, TuneError, TuneEvent, Work};
 
 /// Why the changes are undone between two measurements.
-const AGAIN: &str = "measured, taken back to measure again";
+const AGAIN: &str = "undone to measure again";
 /// How often a measurement with failed cells is repeated: what disturbed it may be over by then, and
 /// three failures are no accident.
 const REPETITIONS: u32 = 2;

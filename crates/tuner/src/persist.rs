@@ -99,7 +99,7 @@ fn files(
     let advice = match request.plan {
         Some(path) => {
             let boot = request.sysroot.is_none().then_some(work.boot_id.as_str());
-            advice::read_plan(path, &request.ask.only, boot)?
+            advice::read_plan(path, &request.ask, boot)?
         }
         None => advice::of_facts(&facts, &request.ask, None),
     };

@@ -1,6 +1,8 @@
-//! Decides what a socket workload does next and what its figures are: when a request is due,
-//! when it is given up, whether another repeat is needed, how many pairs to try, what two
-//! endpoints' counts amount to. Formulas and sources: `docs/methodology/sockets.md`.
+//! Decisions and figures of socket workloads: when a request is due, when it is given up,
+//! whether another repeat is needed, how many pairs to try, and the figures from two endpoints'
+//! counts.
+//!
+//! Formulas and sources: `docs/methodology/sockets.md`.
 
 pub mod confidence;
 pub mod figures;

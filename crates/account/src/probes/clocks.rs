@@ -1,4 +1,4 @@
-//! How far two NICs' clocks are apart, from readings of each beside the system's clock.
+//! Offset of two NICs' clocks, from readings of each beside the system's clock.
 
 /// Most by which a NIC's clock runs faster or slower than the system's: ten times what is left of
 /// oscillators of the worst class after temperature, 100 ppm. What differs by more was stepped.

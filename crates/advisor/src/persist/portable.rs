@@ -36,14 +36,14 @@ fn target(facts: &HostFacts, change: &Change) -> Result<Target, &'static str> {
         Knob::IrqAffinity { irq } => {
             let interrupt = facts.irqs.iter().find(|facts| facts.irq == *irq);
             let interrupt = interrupt.filter(|facts| !facts.name.is_empty());
-            let interrupt = interrupt.ok_or("whose interrupt it is, is not known")?;
+            let interrupt = interrupt.ok_or("the interrupt has no name")?;
             Ok(Target::Interrupt {
                 interface: interrupt.interface.clone(),
                 name: interrupt.name.clone(),
             })
         }
         Knob::ThreadCpus { tid, .. } => thread(facts, *tid),
-        Knob::PortRate { .. } => Err("the port is made anew with its guest; nicety police sets it"),
+        Knob::PortRate { .. } => Err("the port goes with its guest; limit it with nicety police"),
         Knob::File { .. } => Err("is a file already"),
         knob => Ok(Target::Setting { knob: knob.clone() }),
     }
@@ -65,5 +65,5 @@ fn thread(facts: &HostFacts, tid: u32) -> Result<Target, &'static str> {
             });
         }
     }
-    Err("no virtual machine has this thread any more")
+    Err("the thread of the virtual machine is gone")
 }

@@ -44,10 +44,10 @@ fn outcome(knob: &Knob, owner: &Owner, name: &str) -> Option<String> {
         (OwnerKind::Sysctl, Knob::Sysctl { name: key }) if *key == owner.key => {
             Some(match owner.file.as_str() {
                 "/etc/sysctl.conf" => {
-                    format!("it may be read after {OURS}; take the line out there")
+                    format!("it may be read after {OURS}; remove the line there")
                 }
                 _ if name > OURS => {
-                    format!("it is read after {OURS} and wins; take the line out there")
+                    format!("it is read after {OURS} and wins; remove the line there")
                 }
                 _ => format!("{OURS} is read later and wins"),
             })
@@ -59,14 +59,15 @@ fn outcome(knob: &Knob, owner: &Owner, name: &str) -> Option<String> {
         (OwnerKind::Modprobe, _) => {
             let (module, parameter) = module_parameter(knob)?;
             (owner.key == format!("{module}.{parameter}")).then(|| {
-                "which of two equal options counts is up to the module; take it out there"
-                    .to_owned()
+                "the module decides which of two equal options counts; remove it there".to_owned()
             })
         }
         (OwnerKind::Link, _) => {
             let (interface, key) = link::key(knob)?;
             (owner.key == format!("Link.{key}")).then(|| {
-                format!("where it matches {interface}, 10-nicety-{interface}.link comes first and replaces all of it")
+                format!(
+                    "for {interface}, 10-nicety-{interface}.link comes first and replaces all of it"
+                )
             })
         }
         _ => None,

@@ -37,7 +37,7 @@ pub fn tuned(facts: &HostFacts, kept: &Kept) -> (HostFile, Vec<String>) {
                     }
                     all.push_str(&words);
                 }
-                None => left.push(format!("{knob}: tuned's net plug-in does not set it")),
+                None => left.push(format!("{knob}: tuned's net plug-in cannot set it")),
             },
         }
     }
@@ -46,17 +46,15 @@ pub fn tuned(facts: &HostFacts, kept: &Kept) -> (HostFile, Vec<String>) {
             Target::Setting { .. } => {}
             Target::Interrupt { name, .. } => {
                 left.push(format!(
-                    "interrupt {name}: a profile knows no names of interrupts"
+                    "interrupt {name}: a tuned profile cannot name interrupts"
                 ));
             }
             Target::VirtualCpu { vm, index } => {
-                left.push(format!(
-                    "vCPU {index} of {vm}: belongs into the domain's XML"
-                ));
+                left.push(format!("vCPU {index} of {vm}: set it in the domain's XML"));
             }
             Target::VhostThread { vm, index } => {
                 left.push(format!(
-                    "vhost thread {index} of {vm}: belongs into the domain's XML"
+                    "vhost thread {index} of {vm}: set it in the domain's XML"
                 ));
             }
         }

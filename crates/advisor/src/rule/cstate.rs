@@ -1,6 +1,6 @@
 //! CPUs that carry frames sleep lightly (T24).
 
-use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::cpu_list::name_cpus;
 use nicety_model::facts::IdleState;
 use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
@@ -61,10 +61,10 @@ fn check(case: &Case<'_>, report: &mut Report) {
     let finding = report.find(
         "host",
         format!(
-            "CPUs {} carry frames and sleep down to {} ({} µs)",
-            format_cpu_list(&cpus),
+            "idle states down to {} ({} µs) on {}, where frames are handled",
             worst.name,
-            worst.latency_us
+            worst.latency_us,
+            name_cpus(&cpus)
         ),
         format!("wake up within {LIMIT_US} µs"),
         &LIGHT,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::cpu_list::name_cpus;
 use nicety_model::finding::{Certainty, Gain, Risk};
 use nicety_model::knob::Knob;
 
@@ -68,8 +68,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
     let finding = report.find(
         "host",
         format!(
-            "CPUs {} carry frames with governor {governor}",
-            format_cpu_list(&slow)
+            "governor {governor} on {}, where frames are handled",
+            name_cpus(&slow)
         ),
         "performance",
         &FAST,

@@ -110,8 +110,9 @@ fn kvm(case: &Case<'_>, report: &mut Report) {
     let finding = report.find(
         "host",
         format!(
-            "{} CPUs without a pinned vCPU: {}",
+            "{} {} without a pinned vCPU: {}",
             left.len(),
+            if left.len() == 1 { "CPU" } else { "CPUs" },
             format_cpu_list(&left)
         ),
         format!("at least {wanted}"),

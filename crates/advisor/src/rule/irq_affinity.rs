@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::cpu_list::{format_cpu_list, name_cpus};
 use nicety_model::facts::{IrqFacts, NetFacts};
 use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 use nicety_model::knob::Knob;
@@ -67,7 +67,7 @@ fn nic(case: &Case<'_>, net: &NetFacts, report: &mut Report) {
     let finding = report.find(
         net.name(),
         format!("IRQ {}: {problem}", format_cpu_list(&numbers)),
-        format!("one each on CPUs {}", format_cpu_list(&used)),
+        format!("one each on {}", name_cpus(&used)),
         &SPREAD,
     );
     if let Some(node) = case.node_of(net).filter(|_| case.has_nodes()) {
@@ -111,10 +111,7 @@ fn problem(case: &Case<'_>, irqs: &[&IrqFacts], local: &[u32], room: usize) -> O
         .filter(|cpu| !local.contains(cpu))
         .collect();
     if !far.is_empty() {
-        return Some(format!(
-            "on CPUs {}, not on the NIC's node",
-            format_cpu_list(&far)
-        ));
+        return Some(format!("on {}, not on the NIC's node", name_cpus(&far)));
     }
     let fair = irqs.len().div_ceil(room);
     let crowd = on.iter().max_by_key(|(_, count)| **count);

@@ -1,6 +1,6 @@
 //! Receive packet steering (T06): spreads one queue's work, or is in the way.
 
-use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::cpu_list::name_cpus;
 use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
 
@@ -102,7 +102,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
                 share * 100.0,
                 case.softnet_time()
             ),
-            format!("steer to CPUs {}", format_cpu_list(&helpers)),
+            format!("steer to {}", name_cpus(&helpers)),
             &STEER,
         );
         finding.formula = Some(format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::cpu_list::{format_cpu_list, name_cpus};
 use nicety_model::facts::{NetFacts, VmFacts, VmKind};
 use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 use nicety_model::knob::Knob;
@@ -117,8 +117,8 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
     };
     let is = match vm.vcpus.first() {
         Some(vcpu) => format!(
-            "vCPU 0 may run on CPUs {}, {} is on node {node}",
-            format_cpu_list(&vcpu.cpus),
+            "vCPU 0 may run on {}, {} is on node {node}",
+            name_cpus(&vcpu.cpus),
             net.name()
         ),
         None => String::new(),

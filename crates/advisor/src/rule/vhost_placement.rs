@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::cpu_list::{format_cpu_list, name_cpus};
 use nicety_model::finding::{Certainty, Gain, Risk};
 use nicety_model::knob::Knob;
 
@@ -71,9 +71,9 @@ fn check(case: &Case<'_>, report: &mut Report) {
                 !pinned.contains(cpu) && !given.contains(cpu) && !planned.contains(&cpu.to_string())
             });
             let is = format!(
-                "{} may run on CPUs {}{}",
+                "{} may run on {}{}",
                 thread.name,
-                format_cpu_list(&thread.cpus),
+                name_cpus(&thread.cpus),
                 if far {
                     format!(", not only near {}", net.name())
                 } else {

@@ -1,7 +1,6 @@
 //! What became of settings, in words.
 
 use nicety_model::journal::{Outcome, Step, TransactionReport};
-use nicety_model::knob::Knob;
 
 use super::PassedOver;
 
@@ -46,12 +45,19 @@ pub fn outcome(knob: &str, outcome: &Outcome) -> Option<String> {
 }
 
 /// A transaction, and a line of each of its settings.
-pub fn history(report: &TransactionReport, why: Option<&str>) -> String {
-    let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+pub fn history(report: &TransactionReport) -> String {
+    let why = report
+        .why_undone
+        .as_deref()
+        .map(|why| format!(" ({why})"))
+        .unwrap_or_default();
     let mut text = format!("{} {}{why}\n", report.transaction, report.phase);
+    if let (Some(time), Some(user), Some(command)) = (&report.time, &report.user, &report.command) {
+        text += &format!("    {time}, {user}: nicety {command}\n");
+    }
     for setting in &report.settings {
         let knob = &setting.knob;
-        let (from, to) = (value(knob, &setting.from), value(knob, &setting.to));
+        let (from, to) = (knob.brief(&setting.from), knob.brief(&setting.to));
         let left = setting.outcome.as_ref();
         let left = left.and_then(|left| outcome("it", left));
         let left = left.map(|words| format!("; {words}")).unwrap_or_default();
@@ -66,23 +72,16 @@ pub fn verified(report: &TransactionReport) -> String {
         let knob = &setting.knob;
         let verdict = if setting.holds() { "holds" } else { "drifted" };
         let found = setting.found.as_deref().unwrap_or_default();
-        let (set, now) = (value(knob, &setting.to), value(knob, found));
+        let (set, now) = (knob.brief(&setting.to), knob.brief(found));
         format!("{knob}: {verdict}: set to {set}, now {now}\n")
     });
     lines.collect()
 }
 
-/// A value in few words: of a file, its length.
-fn value(knob: &Knob, value: &str) -> String {
-    match knob {
-        Knob::File { .. } if value.is_empty() => "no file".to_owned(),
-        Knob::File { .. } => format!("{} lines", value.lines().count()),
-        _ => value.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use nicety_model::knob::Knob;
+
     use super::*;
 
     #[test]

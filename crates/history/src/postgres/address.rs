@@ -1,5 +1,6 @@
 //! Where a PostgreSQL server is: from a URL to what its client needs, and to words without secrets.
 
+use std::fmt;
 use std::time::Duration;
 
 use postgres::Config;
@@ -15,6 +16,10 @@ const PORT: u16 = 5432;
 const CONNECT: Duration = Duration::from_secs(10);
 /// After how long a silent peer counts as gone.
 const SILENCE: Duration = Duration::from_secs(20);
+
+/// What is missing, and what to do.
+const NO_TLS: &str = "nicety speaks no TLS; leave sslmode out, and reach the server through its socket, a \
+                      tunnel or a network you trust";
 
 /// Whether a store is named as a PostgreSQL server.
 pub fn is_url(place: &str) -> bool {
@@ -35,11 +40,7 @@ pub fn parse(url: &str, password: Option<&str>) -> Result<Config, HistoryError> 
     };
     let mut config: Config = url.parse().map_err(|error| bad(why(&error)))?;
     if config.get_ssl_mode() == SslMode::Require {
-        return Err(bad(
-            "nicety speaks no TLS; leave sslmode out, and reach the server through its socket, a \
-             tunnel or a network you trust"
-                .to_owned(),
-        ));
+        return Err(bad(NO_TLS.to_owned()));
     }
     config.ssl_mode(SslMode::Disable);
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
@@ -59,6 +60,64 @@ pub fn parse(url: &str, password: Option<&str>) -> Result<Config, HistoryError> 
         config.keepalives_idle(SILENCE);
     }
     Ok(config)
+}
+
+/// What to tell whoever names a server, though it works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caution {
+    /// The password stands among the arguments.
+    PasswordInArguments,
+    /// TLS was preferred, and there is none.
+    NoTls,
+}
+
+impl fmt::Display for Caution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PasswordInArguments => {
+                "other users can read the password in --store; leave it out and set PGPASSWORD, or name the \
+                 store in NICETY_STORE"
+            }
+            Self::NoTls => {
+                "nicety speaks no TLS, so sslmode=prefer connects in clear; reach the server through its \
+                 socket, a tunnel or a network you trust, and leave sslmode out"
+            }
+        })
+    }
+}
+
+/// What to tell about a URL that was an argument or not, with the variable PGSSLMODE of libpq.
+///
+/// # Errors
+/// Where that variable asks for TLS; a URL's own sslmode counts instead of it.
+pub fn cautions(
+    url: &str,
+    is_argument: bool,
+    ssl_mode: Option<&str>,
+) -> Result<Vec<Caution>, HistoryError> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let own = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("sslmode="));
+    let wanted = match (own, ssl_mode) {
+        (Some(own), _) => own,
+        (None, Some(mode @ ("require" | "verify-ca" | "verify-full"))) => {
+            return Err(HistoryError::BadUrl {
+                url: without_password(url),
+                why: format!("PGSSLMODE={mode} asks for TLS; {NO_TLS}"),
+            });
+        }
+        (None, mode) => mode.unwrap_or_default(),
+    };
+    let config: Option<Config> = url.parse().ok();
+    let has_password = config.is_some_and(|config| config.get_password().is_some());
+    Ok([
+        (is_argument && has_password).then_some(Caution::PasswordInArguments),
+        (wanted == "prefer").then_some(Caution::NoTls),
+    ]
+    .into_iter()
+    .flatten()
+    .collect())
 }
 
 /// The URL again, without the password.
@@ -157,6 +216,31 @@ mod tests {
         assert_eq!(given.get_password(), Some(&b"other"[..]));
         let own = parse("postgres://me:own@db/runs", Some("other")).unwrap();
         assert_eq!(own.get_password(), Some(&b"own"[..]));
+    }
+
+    #[test]
+    fn nothing_is_passed_over_in_silence() {
+        let told = |url, is_argument, mode| cautions(url, is_argument, mode).unwrap();
+        let url = "postgres://me:secret@db/runs";
+        assert_eq!(told(url, true, None), [Caution::PasswordInArguments]);
+        assert_eq!(told(url, false, None), []);
+        let query = "postgres://me@db/runs?password=secret&sslmode=prefer";
+        let both = [Caution::PasswordInArguments, Caution::NoTls];
+        assert_eq!(told(query, true, None), both);
+        let plain = "postgres://me@db/runs";
+        assert_eq!(told(plain, true, Some("prefer")), [Caution::NoTls]);
+        for fine in ["disable", "allow", ""] {
+            assert_eq!(told(plain, true, Some(fine)), []);
+        }
+        for mode in ["require", "verify-ca", "verify-full"] {
+            let said = cautions(url, true, Some(mode)).unwrap_err().to_string();
+            assert!(
+                said.contains("no TLS") && !said.contains("secret"),
+                "{said}"
+            );
+        }
+        let own = "postgres://me@db/runs?sslmode=disable";
+        assert_eq!(told(own, true, Some("require")), []);
     }
 
     #[test]

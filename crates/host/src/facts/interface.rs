@@ -24,7 +24,7 @@ pub(super) fn read(
         .and_then(|t| t.parse().ok());
     if index != Some(link.index) {
         let note = Note::from(FactsNote::OtherNamespace);
-        if index.is_some() || source.is_live() {
+        if index.is_some() || source.lacks_namespace() {
             if !notes.contains(&note) {
                 notes.push(note);
             }

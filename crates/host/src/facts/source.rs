@@ -13,6 +13,9 @@ use super::{CaptureError, links, sysfs_links};
 use crate::roots::{Roots, TopRoot};
 
 const LINKS: &str = "nicety/links.json";
+/// There where /sys belonged to another network namespace: a record of it looks like that of a
+/// host whose interfaces have nothing in sysfs.
+const OTHER_NAMESPACE: &str = "nicety/other-namespace";
 
 /// A record that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -160,6 +163,18 @@ impl Source {
         links
     }
 
+    /// Whether an interface that sysfs does not know is one of another network namespace: of the running host
+    /// it is, of a recorded one if it was so when it was recorded.
+    pub(super) fn lacks_namespace(&self) -> bool {
+        match self.live {
+            true => {
+                self.keep(OTHER_NAMESPACE, || "yes\n".to_owned());
+                true
+            }
+            false => self.top.text(OTHER_NAMESPACE).is_some(),
+        }
+    }
+
     /// Output of a command of the host; of a recorded one, what was recorded as `file`.
     pub(super) fn command(&self, file: &str, words: &[&str]) -> Option<String> {
         self.command_as(file, words, str::to_owned)
@@ -214,6 +229,15 @@ fn output(words: &[&str]) -> Option<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_decided_of_sys_is_in_the_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let live = Source::live().recording(dir.path()).unwrap();
+        assert!(!Source::under(dir.path()).lacks_namespace());
+        assert!(live.lacks_namespace());
+        assert!(Source::under(dir.path()).lacks_namespace());
+    }
 
     #[test]
     fn programs_are_asked_of_the_running_host_only() {

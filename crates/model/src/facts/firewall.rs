@@ -1,4 +1,4 @@
-//! The firewall's rules, counted.
+//! Number of firewall rules, by table.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Interfaces: hardware, bridges, VLANs, taps and what hangs on them.
+//! Interfaces: hardware, bridges, VLANs, taps, and how they are stacked.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// What an interface is.
+/// Class of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterfaceClass {
@@ -35,7 +35,7 @@ pub enum InterfaceClass {
     Virtual,
 }
 
-/// What netlink and ethtool tell about one interface, and nothing that files tell.
+/// Facts from netlink and ethtool about one interface, without those from files.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -100,9 +100,9 @@ pub struct LinkFacts {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NetFacts {
-    /// What it is.
+    /// Its class.
     pub class: InterfaceClass,
-    /// What netlink and ethtool tell.
+    /// Facts from netlink and ethtool.
     #[serde(flatten)]
     pub link: LinkFacts,
     /// NUMA node of the device.

@@ -21,7 +21,7 @@ pub struct IrqFacts {
     pub affinity: Vec<u32>,
     /// CPUs it does go to.
     pub effective: Vec<u32>,
-    /// What the driver would like.
+    /// The driver's hint.
     pub hint: Vec<u32>,
     /// Placed by the kernel, which refuses other placements.
     pub managed: Option<bool>,

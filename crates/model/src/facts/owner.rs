@@ -1,4 +1,4 @@
-//! Who else sets what nicety would set.
+//! Other programs and files that set what nicety would set.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct Services {
     pub irqbalance_options: Option<String>,
 }
 
-/// What kind of file or program sets something.
+/// Kind of file or program that sets something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OwnerKind {

@@ -1,4 +1,4 @@
-//! PCI functions that no kernel driver has.
+//! PCI functions without a kernel driver.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// What runs the machine.
+/// Hypervisor of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VmKind {
@@ -76,7 +76,7 @@ pub struct VmNic {
     pub model: Option<String>,
 }
 
-/// What Xen tells its first domain (`xl info`).
+/// Xen's facts, as its first domain sees them (`xl info`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

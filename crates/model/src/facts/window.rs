@@ -1,4 +1,4 @@
-//! Counters read twice.
+//! Counters read twice, and the time in between.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct WindowFacts {
     pub vhost_busy: BTreeMap<u32, f64>,
     /// Times a CPU entered an idle state, by the state's name; states not entered left out.
     pub slept: BTreeMap<u32, BTreeMap<String, u64>>,
-    /// Datagrams dropped for want of room in a socket's buffer; absent when nobody counts them.
+    /// Datagrams dropped because a socket's buffer was full; absent when not counted.
     pub udp_rcvbuf_errors: Option<u64>,
 }
 
@@ -43,12 +43,12 @@ impl WindowFacts {
         counters.and_then(|c| c.get(name)).copied().unwrap_or(0)
     }
 
-    /// Share of all CPUs' time that was not idle; 0 when nobody knows.
+    /// Share of all CPUs' time that was not idle; 0 when not known.
     pub fn host_busy(&self) -> f64 {
         self.busy.values().sum::<f64>() / self.busy.len().max(1) as f64
     }
 
-    /// Frames an interface dropped for want of descriptors.
+    /// Frames that an interface dropped without a free descriptor.
     pub fn ring_drops(&self, interface: &str) -> u64 {
         let driver = self.driver_drops.get(interface);
         let driver = driver.and_then(|drops| drops.values().max()).copied();
@@ -57,7 +57,7 @@ impl WindowFacts {
 }
 
 impl NetFacts {
-    /// Frames dropped for want of descriptors since the interface was made.
+    /// Frames dropped without a free descriptor since the interface was made.
     pub fn ring_drops(&self) -> u64 {
         let driver = self.link.driver_drops.values().max().copied();
         ring_drops(|name| self.counter(name), driver)

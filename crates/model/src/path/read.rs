@@ -1,4 +1,4 @@
-//! The one reader of a path's words.
+//! Parses the words of a path.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

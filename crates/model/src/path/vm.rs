@@ -1,4 +1,4 @@
-//! `kind = "vm"`: what one point of the matrix asks of a guest.
+//! `kind = "vm"`: the guest of one point of the matrix.
 
 use super::{Cpus, GuestKind, HostSwitch, Tagging, Vdev, VmAccel, VmNic, params};
 

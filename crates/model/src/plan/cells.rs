@@ -31,7 +31,7 @@ impl PathPlan {
         }
     }
 
-    /// Why a point cannot be built, whatever the machine.
+    /// Why no machine can build a point.
     fn refusal(point: &PathSpec) -> Option<Problem> {
         VmConfig::refusal_of(point.vm()?)
     }
@@ -56,7 +56,7 @@ impl Plan {
             .fold(0_u64, |sum, path| sum.saturating_add(path.point_count()))
     }
 
-    /// Every point of every path, and why it cannot be built, whatever the machine.
+    /// Every point of every path, and why no machine can build it.
     pub(super) fn refusals(&self) -> impl Iterator<Item = (PathSpec, Option<Problem>)> + '_ {
         let points = self.paths.iter().flat_map(PathPlan::points);
         points.map(|point| {

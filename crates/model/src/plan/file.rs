@@ -37,7 +37,7 @@ pub struct PlanFile {
     pub(super) sockets: Vec<Spanned<SockFile>>,
 }
 
-/// What a plan without a path is answered with.
+/// Message for a plan without a path.
 pub(super) const NO_PATH: [&str; 2] = [
     "the plan has no path",
     "add a line [[path]] and below it kind = \"bridge\"",

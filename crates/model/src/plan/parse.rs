@@ -1,4 +1,4 @@
-//! From text to a checked [`Plan`].
+//! Parses text into a checked [`Plan`].
 
 use crate::frame::FrameSize;
 use crate::plan::cells::thousands;

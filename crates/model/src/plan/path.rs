@@ -1,4 +1,4 @@
-//! `[[path]]`: the kinds, their parameters, and what goes with what.
+//! `[[path]]`: the kinds, their parameters, and which of them go together.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,4 +1,4 @@
-//! The searches that have names.
+//! The named searches.
 
 use std::str::FromStr;
 
@@ -35,7 +35,7 @@ impl FromStr for Preset {
     }
 }
 
-/// A preset nobody knows.
+/// An unknown preset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown preset {word:?}; {fix}")]
 pub struct UnknownPreset {

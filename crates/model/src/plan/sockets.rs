@@ -143,7 +143,7 @@ impl SockCell {
 }
 
 impl SockPlan {
-    /// The tests, whatever else multiplies them.
+    /// All tests: every combination of the lists, except path and neighbours.
     pub(super) fn specs(&self) -> impl Iterator<Item = SockSpec> + '_ {
         let count = product([
             self.tests.len(),

@@ -1,4 +1,4 @@
-//! `[[sockets]]` out of the file: what does not go together, and what is meant.
+//! Reads `[[sockets]]` of a plan file, and refuses keys that do not go together.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The switches between the two namespaces of a path, beside the plain bridge.
+//! The switches between the two namespaces of a path, except the plain bridge.
 
 use crate::keywords::keywords;
 

@@ -1,4 +1,4 @@
-//! What cannot be asked of a guest, whatever the machine.
+//! Guests that no machine can build, and why.
 
 use crate::path::{Vdev, VmConfig, VmNic, VmParams, VmSwitch};
 use crate::problem::{Problem, ProblemCode};
@@ -38,8 +38,7 @@ macro_rules! first {
 pub(super) use first;
 
 impl VmConfig {
-    /// Why what a cell's path asks for cannot be built, whatever the machine, or would change
-    /// nothing.
+    /// Why no machine can build a cell's path, or why a key of it would change nothing.
     pub(super) fn refusal_of(given: &VmParams) -> Option<Problem> {
         let config = given.config();
         let refusal = config.kind_refusal().or_else(|| config.switch_refusal());

@@ -1,4 +1,4 @@
-//! From a [`Plan`] back to its file.
+//! Writes a [`Plan`] back to its file.
 
 use toml::Spanned;
 

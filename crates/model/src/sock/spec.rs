@@ -1,4 +1,4 @@
-//! One socket workload as it is asked for.
+//! The request for one socket workload.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const SHORTEST_TEST: Duration = Duration::from_millis(100);
 const HIGHEST_RATE: f64 = 1e9;
 
 keywords! {
-    /// What the endpoints do with each other.
+    /// Test that the endpoints run.
     SockTest {
         /// Request and response on one TCP connection, one outstanding.
         TcpRr = "tcp_rr",
@@ -119,7 +119,7 @@ pub struct SockSpec {
     pub offload: bool,
 }
 
-/// What is wrong with a [`SockSpec`].
+/// Error in a [`SockSpec`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum SockSpecError {
     /// Message size out of range.

@@ -1,4 +1,4 @@
-//! Lists, for which a single value may stand.
+//! Lists; a single value may stand for one.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Numbers and strings, of which each kind says what it may be.
+//! Numbers and strings, each with its allowed values.
 
 use std::fmt;
 use std::marker::PhantomData;

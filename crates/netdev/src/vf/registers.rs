@@ -11,6 +11,8 @@ use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use super::sigbus::Guard;
+
 /// Bytes of the BAR that hold the registers.
 const LENGTH: usize = 0x2_0000;
 
@@ -79,6 +81,8 @@ pub struct RegisterCounters {
 pub struct Registers {
     chip: Chip,
     start: NonNull<u8>,
+    /// Until the mapping goes.
+    guard: Option<Guard>,
 }
 
 // SAFETY: the mapping is read only, belongs to this value alone and is not bound to a thread.
@@ -112,7 +116,13 @@ impl Registers {
             )
         }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { chip, start })
+        let mut registers = Self {
+            chip,
+            start,
+            guard: None,
+        };
+        registers.guard = Some(Guard::begin(start.as_ptr() as usize, LENGTH)?);
+        Ok(registers)
     }
 
     /// Whose registers these are.
@@ -120,16 +130,20 @@ impl Registers {
         self.chip
     }
 
-    /// The counters of a function; none beyond what the chip has.
+    /// The counters of a function; none beyond what the chip has, and none once the device has gone.
     pub fn read(&self, vf: u32) -> Option<RegisterCounters> {
-        (vf < self.chip.functions()).then(|| counters(self.chip, vf as usize, |at| self.word(at)))
+        let there = vf < self.chip.functions();
+        let read = there.then(|| counters(self.chip, vf as usize, |at| self.word(at)));
+        // Asked afterwards: what was read while it went is no counter.
+        read.filter(|_| !self.guard.as_ref().is_some_and(Guard::lost))
     }
 
     fn word(&self, at: usize) -> u32 {
         if at + 4 > LENGTH || !at.is_multiple_of(4) {
             return 0;
         }
-        // SAFETY: within the mapping and aligned, see above; the device may change it at any time.
+        // SAFETY: within the mapping and aligned, see above; the device may change it at any time, and when it
+        // goes the guard puts zeros in its place.
         #[allow(unsafe_code)]
         let word = unsafe { self.start.as_ptr().add(at).cast::<u32>().read_volatile() };
         u32::from_le(word)
@@ -138,6 +152,8 @@ impl Registers {
 
 impl Drop for Registers {
     fn drop(&mut self) {
+        // Before the range may be somebody else's.
+        self.guard = None;
         // Fails for a range that is not mapped only.
         // SAFETY: mapped by `open`, with this length; nothing points into it.
         #[allow(unsafe_code)]
@@ -247,6 +263,26 @@ mod tests {
             }
         };
         assert_eq!(wide(&word, 4, 0), 0x2_0000_0005);
+    }
+
+    #[test]
+    fn a_device_that_goes_takes_its_counters_along_and_nothing_else() {
+        let gone = bar(&[(0x10314, 28)]);
+        let stays = bar(&[(0x10314, 29)]);
+        let registers = Registers::open(gone.path(), Chip::I82576).unwrap();
+        let other = Registers::open(stays.path(), Chip::I82576).unwrap();
+        assert_eq!(registers.read(3).unwrap().tx_packets, 28);
+        // A mapping without pages behind it, as that of a device that has gone: SIGBUS.
+        gone.as_file().set_len(0).unwrap();
+        assert_eq!(registers.read(3), None);
+        assert_eq!(registers.read(2), None);
+        assert_eq!(other.read(3).unwrap().tx_packets, 29);
+        // Its place is free again.
+        drop(registers);
+        for _ in 0..100 {
+            let again = Registers::open(stays.path(), Chip::I82576).unwrap();
+            assert_eq!(again.read(3).unwrap().tx_packets, 29);
+        }
     }
 
     #[test]

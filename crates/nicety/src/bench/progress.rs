@@ -171,6 +171,11 @@ impl Observer for Progress {
                 }
                 board.trial(index, purpose, load.0, bounds);
             }),
+            Event::Tried {
+                trial,
+                within,
+                bounds,
+            } => self.change(|board| board.tried(trial, within, bounds)),
             Event::Visited { result, so_far } => self.done(result, so_far),
             Event::Skipped { cells, reason } => self.skipped(cells, reason),
             Event::Socket(event) => self.socket(event),

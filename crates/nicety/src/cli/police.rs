@@ -1,11 +1,11 @@
 //! `nicety police` on the command line.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{NamingArgs, listen};
+use super::NamingArgs;
+use crate::web::ListenAt;
 
 pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml --dry-run    what it would do; changes nothing
@@ -66,10 +66,13 @@ pub struct RunArgs {
     /// Stop after so many periods.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub periods: Option<u64>,
-    /// Serve a live page, /metrics for Prometheus and /health here, as in 127.0.0.1:9471. Everybody
-    /// who can reach the address may look.
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "dry_run", value_parser = listen)]
-    pub listen: Option<SocketAddr>,
+    /// Serve a live page, /metrics for Prometheus and /health here, as in 127.0.0.1:9471, or on a socket
+    /// as in unix:/run/nicety/http.sock. Everybody who can reach it may look.
+    #[arg(long, value_name = "WHERE", conflicts_with = "dry_run")]
+    pub listen: Option<ListenAt>,
+    /// Serve only who shows the token in this file (mode 0600): as a bearer token, or as a password.
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub listen_token_file: Option<PathBuf>,
     /// Also answer requests for this host name; without it, for addresses, localhost and this host's name.
     #[arg(long, value_name = "NAME", requires = "listen")]
     pub listen_as: Vec<String>,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use nicety_model::finding::Goal;
+use nicety_advisor::catalogue::is_named;
+use nicety_model::finding::{Goal, Risk};
 use nicety_model::measured::MeasuredTarget;
 use nicety_tuner::{TuneError, Work};
 
@@ -13,35 +14,92 @@ use super::{HOUR, SECOND, time};
 use crate::tune::events;
 
 pub const EXAMPLES: &str = "Examples:
-  nicety tune plan                           what is wrong, what would be right, and why
+  nicety tune plan                     what is wrong here, as a table
+  nicety tune plan -v                  why, what it costs, and what to do by hand
+  nicety tune apply --fix-risk low     change what is safe; undone in 60 s
+  nicety tune confirm                  keep it
+  nicety tune active                   what is changed now, and since when
+  nicety tune rollback                 undo it
+  nicety tune persist                  keep it over the next boot";
+const PLAN_EXAMPLES: &str = "Examples:
+  nicety tune plan
+  nicety tune plan -v --only T04             one rule, with reasons and sources
+  nicety tune plan --fix-risk low            safe changes only
   nicety tune plan --goal latency --rtt 20ms
-  nicety tune plan --window 10s              under load: also what drops, and interrupts per second
-  nicety tune plan --sysroot host1           a host recorded with nicety inspect --record
-  nicety tune apply --only T04,T12           change it; it goes back in 60 s unless confirmed
-  nicety tune apply --only T21 --measure plan.toml     keep it only if it helps here
-  nicety tune confirm                        keep it
-  nicety tune verify                         does it still hold?
-  nicety tune persist                        keep it over the next boot
-  nicety tune rollback                       undo it";
+  nicety tune plan --window 10s              also drops, under your real load
+  nicety tune plan --sysroot host.json       a captured host";
+const APPLY_EXAMPLES: &str = "Examples:
+  nicety tune apply --fix-risk low           change what is safe
+  nicety tune apply --only T04,T12 --confirm-within 5m
+  nicety tune apply --only T14 --peer 192.0.2.7
+  nicety tune apply --only T21 --measure plan.toml";
+const CONFIRM_EXAMPLES: &str = "Examples:
+  nicety tune confirm                        the transaction that waits
+  nicety tune confirm 7";
+const ROLLBACK_EXAMPLES: &str = "Examples:
+  nicety tune rollback                       the last transaction that fits here
+  nicety tune rollback 7 --force             also what others have changed since
+  nicety tune rollback --all";
+const VERIFY_EXAMPLES: &str = "Examples:
+  nicety tune verify                         the last transaction
+  nicety tune verify 7 --json | jq '.settings[] | select(.found != .to)'";
+const ACTIVE_EXAMPLES: &str = "Examples:
+  nicety tune active
+  nicety tune active --json | jq '.transactions[].settings | length'";
+const HISTORY_EXAMPLES: &str = "Examples:
+  nicety tune history
+  nicety tune history -v                     with every setting
+  nicety tune history --json | jq '.transactions[].command'";
+const RULES_EXAMPLES: &str = "Examples:
+  nicety tune rules
+  nicety tune rules --json | jq -r '.rules[] | select(.writes).id'";
+const EXPLAIN_EXAMPLES: &str = "Examples:
+  nicety tune explain T04
+  nicety tune explain irq-affinity           the same, by name";
+const PERSIST_EXAMPLES: &str = "Examples:
+  nicety tune persist --dry-run              show the files first
+  nicety tune persist                        keep what is confirmed
+  nicety tune persist --format tuned         as a profile of tuned
+  nicety tune persist --remove               forget all of it";
+const BOOT_EXAMPLES: &str = "Examples:
+  nicety tune boot --check                   exit code 1 when one has drifted
+  nicety tune boot";
 
 /// The steps of tuning.
 #[derive(Debug, Subcommand)]
 pub enum TuneCommand {
-    /// Show findings and the changes they lead to; change nothing.
+    /// Show what is wrong and what would be right; change nothing.
+    #[command(after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
     /// Change the settings; they go back by themselves unless confirmed in time.
+    #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArgs),
     /// Keep what was applied.
+    #[command(after_help = CONFIRM_EXAMPLES)]
     Confirm(TransactionArgs),
     /// Undo the last transaction that fits here, or all.
+    #[command(after_help = ROLLBACK_EXAMPLES)]
     Rollback(RollbackArgs),
     /// Check whether what was applied still holds; exit code 1 when it does not.
+    #[command(after_help = VERIFY_EXAMPLES)]
     Verify(TransactionArgs),
-    /// List what was applied and what became of it.
+    /// Show what is changed now, and since when.
+    #[command(after_help = ACTIVE_EXAMPLES)]
+    Active(StateJsonArgs),
+    /// List all transactions, the newest first, and what became of them.
+    #[command(after_help = HISTORY_EXAMPLES)]
     History(HistoryArgs),
+    /// List the rules: what they check, what they change, by which source.
+    #[command(after_help = RULES_EXAMPLES)]
+    Rules(RulesArgs),
+    /// Explain a rule: what it checks, why it matters, what it changes, how to undo it.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Write the files that keep confirmed settings over the next boot.
+    #[command(after_help = PERSIST_EXAMPLES)]
     Persist(PersistArgs),
-    /// Set what persist keeps where it does not hold; the boot unit runs it.
+    /// Reapply kept settings that have drifted; runs at boot.
+    #[command(after_help = BOOT_EXAMPLES)]
     Boot(BootArgs),
     /// Wait for the confirmation of a transaction, and undo it without.
     #[command(hide = true)]
@@ -51,7 +109,7 @@ pub enum TuneCommand {
 /// What the rules are asked.
 #[derive(Debug, Clone, Args)]
 pub struct Ask {
-    /// What the host is to be good at: throughput, latency or forwarding.
+    /// Tune for throughput, latency or forwarding.
     #[arg(long, default_value = "throughput", value_name = "GOAL")]
     pub goal: Goal,
     /// Round trip time of the connections that matter.
@@ -60,20 +118,23 @@ pub struct Ask {
     /// Rate of these connections in Mbit/s instead of the fastest port's.
     #[arg(long, value_name = "MBITS", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub rate: Option<u32>,
-    /// Frames of 9000 bytes have been tried on the whole path.
+    /// State that frames of 9000 bytes cross the whole path.
     #[arg(long)]
     pub jumbo_path: bool,
-    /// Address of a host at the far end of the path. A larger MTU stays only if it answers packets of
-    /// that size which must not be fragmented.
+    /// Test a larger MTU with this host at the far end of the path. It must answer whole packets of that
+    /// size, or the old MTU comes back.
     #[arg(long, value_name = "ADDRESS")]
     pub peer: Option<IpAddr>,
-    /// Look on for this time first, 100ms to 1h: rules about drops and interrupts need counters that
-    /// move, under the load that matters.
+    /// Watch the counters for this time first, 100ms to 1h, under your real load. Rules about drops and
+    /// interrupts need it.
     #[arg(long, value_name = "TIME", value_parser = super::window)]
     pub window: Option<Duration>,
-    /// Only these rules: ids or names.
+    /// Use these rules only: ids or names, as in T04,ring.
     #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = rule)]
     pub only: Vec<String>,
+    /// Keep findings of at most this risk: low, medium or high.
+    #[arg(long, value_name = "RISK")]
+    pub fix_risk: Option<Risk>,
 }
 
 /// `nicety tune plan`.
@@ -85,7 +146,29 @@ pub struct PlanArgs {
     /// Read a recorded host below this directory, or in a captured file, instead of this one.
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
+    /// Print reasons, costs, sources, steps by hand and undecided rules.
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
     /// Print the plan as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety tune rules`.
+#[derive(Debug, Args)]
+pub struct RulesArgs {
+    /// Print the rules as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `nicety tune explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Id or name of the rule, as in T04 or irq-affinity.
+    #[arg(value_name = "RULE", value_parser = rule)]
+    pub rule: String,
+    /// Print the rule as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
 }
@@ -111,13 +194,11 @@ fn rtt_ms(text: &str) -> Result<f64, String> {
 
 /// `--only`: a rule there is.
 fn rule(text: &str) -> Result<String, String> {
-    let known = |rule: &&nicety_advisor::Rule| {
-        rule.id.eq_ignore_ascii_case(text) || rule.name.eq_ignore_ascii_case(text)
-    };
-    match nicety_advisor::RULES.iter().find(known) {
+    let mut rules = nicety_advisor::RULES.iter();
+    match rules.find(|rule| is_named(rule, text)) {
         Some(_) => Ok(text.to_ascii_lowercase()),
         None => Err(format!(
-            "{text:?} is no rule; write ids such as T04 or names such as irq-affinity"
+            "{text:?} is no rule; write ids such as T04 or names such as irq-affinity (nicety tune rules lists all)"
         )),
     }
 }
@@ -125,7 +206,7 @@ fn rule(text: &str) -> Result<String, String> {
 /// `nicety tune apply`.
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
-    /// Plan written by nicety tune plan --json; without one the host is looked at now.
+    /// Apply this plan of nicety tune plan --json; without one, nicety checks the host now.
     pub plan: Option<PathBuf>,
     /// What the rules are asked.
     #[command(flatten)]
@@ -133,12 +214,12 @@ pub struct ApplyArgs {
     /// Undo everything unless it is confirmed within this time.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within)]
     pub confirm_within: Duration,
-    /// Measure this plan of nicety bench before and after, in turn; keep the changes only when they
-    /// gain, and more than noise explains.
+    /// Measure this plan of nicety bench before and after, in turn. Keep the changes only if they gain
+    /// more than noise explains.
     #[arg(long, value_name = "BENCH_PLAN")]
     pub measure: Option<PathBuf>,
-    /// What is to become better: throughput, latency, or forwarding-rate, the most that came through at
-    /// any load, also where no search ends [default: as the goal says].
+    /// Judge by throughput, latency or forwarding-rate [default: by the goal]. The forwarding rate is the
+    /// most that came through at any load; it works where no search ends.
     #[arg(
         long,
         value_name = "NUMBER",
@@ -147,10 +228,10 @@ pub struct ApplyArgs {
         hide_possible_values = true
     )]
     pub by: Option<By>,
-    /// How often before and after are measured.
+    /// Measure this often before and after.
     #[arg(long, value_name = "N", default_value_t = 3, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20))]
     pub pairs: u32,
-    /// Directory of the measurements [default: a new one in runs/].
+    /// Write the measurements to this directory [default: a new one in runs/].
     #[arg(long, value_name = "DIR", requires = "measure")]
     pub out: Option<PathBuf>,
     /// Where the journals are.
@@ -164,7 +245,8 @@ pub struct ApplyArgs {
 /// Where the journals are.
 #[derive(Debug, Args)]
 pub struct StateArgs {
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    /// Keep the journals in this directory [default: /var/lib/nicety, for users
+    /// $XDG_STATE_HOME/nicety].
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 }
@@ -203,12 +285,26 @@ pub struct RollbackArgs {
     pub all: bool,
 }
 
+/// `nicety tune active`.
+#[derive(Debug, Args)]
+pub struct StateJsonArgs {
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// Print what is changed as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `nicety tune history`.
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
+    /// List every setting with its old and new value.
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
     /// Print all transactions as one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
@@ -217,25 +313,25 @@ pub struct HistoryArgs {
 /// `nicety tune persist`.
 #[derive(Debug, Args)]
 pub struct PersistArgs {
-    /// Plan to keep; without one what was confirmed since the last boot, or with --sysroot what
-    /// the rules say.
+    /// Keep this plan; without one, what was confirmed since the last boot. With --sysroot, what the
+    /// rules find.
     pub plan: Option<PathBuf>,
     /// What the rules are asked.
     #[command(flatten)]
     pub ask: Ask,
-    /// Only this transaction.
+    /// Keep this transaction only.
     #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "sysroot"])]
     pub transaction: Option<u32>,
     /// Read a recorded host below this directory, and write below it.
     #[arg(long, value_name = "DIR")]
     pub sysroot: Option<PathBuf>,
-    /// What to write: files of systemd, udev, the module loader and libvirt, or a profile of tuned.
+    /// Write files of systemd, udev, the module loader and libvirt, or a profile of tuned.
     #[arg(long, value_enum, default_value = "files", value_name = "FORMAT")]
     pub format: Format,
     /// Show the files, write nothing.
     #[arg(long, conflicts_with = "json")]
     pub dry_run: bool,
-    /// Take all files away again.
+    /// Remove all files again.
     #[arg(long, conflicts_with_all = ["plan", "transaction", "format"])]
     pub remove: bool,
     /// Where the journals are.
@@ -251,7 +347,7 @@ pub struct PersistArgs {
 pub enum By {
     /// Highest load within the plan's loss goal.
     Throughput,
-    /// Most frames that came through at any load: also where no search ends, as on a busy host.
+    /// Most frames that came through at any load; works on a busy host too.
     ForwardingRate,
     /// 99th percentile.
     Latency,
@@ -279,7 +375,7 @@ pub enum Format {
 /// `nicety tune boot`.
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// Only look; exit code 1 when something is not as it is kept.
+    /// Change nothing; exit code 1 when a setting has drifted.
     #[arg(long)]
     pub check: bool,
     /// Read this file instead of /etc/nicety/tune.json.

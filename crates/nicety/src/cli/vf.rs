@@ -10,46 +10,111 @@ use nicety_packet::MacAddr;
 use super::{HOUR, SECOND, time};
 
 pub const EXAMPLES: &str = "Examples:
-  nicety vf list                          NICs, their functions, who holds them, what drivers can
-  nicety vf stats                         rates and counters, measured for a second
-  nicety vf stats eth0 --json
-  nicety vf watch                         the same again and again
-  nicety vf pacing tap0                   gaps between what it sends: paced, or in bursts
+  nicety vf list                          NICs, their functions, who holds them
+  nicety vf enable eth0 4                 give eth0 four virtual functions
+  nicety vf stats                         rates and counters
+  nicety vf watch                         the same, again and again
+  nicety vf limit eth0 3 --max 500mbit    limit virtual function 3 of eth0
+  nicety vf limit tap0 --max none         remove the limit of a tap
+  nicety tune rollback                    undo the last change";
+const LIST_EXAMPLES: &str = "Examples:
+  nicety vf list
+  nicety vf list eth0 --json | jq '.nics[].functions[].holder'";
+const ENABLE_EXAMPLES: &str = "Examples:
+  nicety vf enable eth0 4
+  nicety tune rollback                    as it was before
+  nicety tune persist                     keep it over the next boot";
+const DISABLE_EXAMPLES: &str = "Examples:
+  nicety vf disable eth0
+  nicety tune rollback                    bring them back";
+const STATS_EXAMPLES: &str = "Examples:
+  nicety vf stats
+  nicety vf stats eth0 --over 10s --json";
+const WATCH_EXAMPLES: &str = "Examples:
+  nicety vf watch
+  nicety vf watch eth0 --every 500ms --times 20 --json";
+const PACING_EXAMPLES: &str = "Examples:
+  nicety vf pacing tap0
+  nicety vf pacing eth0 --from 02:00:00:00:00:03 --over 10s";
+const LIMIT_EXAMPLES: &str = "Examples:
   nicety vf limit eth0 3 --max 500mbit    virtual function 3 of eth0
-  nicety vf limit tap0 --max 200mbit      what the owner of a tap, veth or macvtap sends
-  nicety vf limit vhu0 --max 200mbit      the same of a vhost-user port of Open vSwitch
-  nicety vf limit tap0 --max none
-  nicety tune rollback                    undo the last one";
+  nicety vf limit tap0 --max 200mbit      the owner of a tap, veth or macvtap
+  nicety vf limit vhu0 --max 200mbit      a vhost-user port of Open vSwitch
+  nicety vf limit tap0 --max none";
 
 /// The parts.
 #[derive(Debug, Subcommand)]
 pub enum VfCommand {
-    /// Lists NICs with virtual functions, what their drivers can do, and ports that can be
-    /// limited.
+    /// List NICs with virtual functions, what their drivers can do, and ports that can be limited.
+    #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
-    /// Counters and rates of functions and ports, named from their owners' side.
+    /// Give a NIC virtual functions; undone by nicety tune rollback.
+    #[command(after_help = ENABLE_EXAMPLES)]
+    Enable(EnableArgs),
+    /// Remove the virtual functions of a NIC; undone by nicety tune rollback.
+    #[command(after_help = DISABLE_EXAMPLES)]
+    Disable(DisableArgs),
+    /// Show counters and rates of functions and ports, as their owners see them.
+    #[command(after_help = STATS_EXAMPLES)]
     Stats(StatsArgs),
     /// Show rates again and again; on a terminal on the full screen, where q ends it and ? lists the keys.
+    #[command(after_help = WATCH_EXAMPLES)]
     Watch(WatchArgs),
-    /// Shows the gaps between what a sender sends: whether it is paced at its limit or sends in
-    /// bursts.
+    /// Show the gaps between the frames of a sender: is it paced at its limit, or does it send in bursts?
+    #[command(after_help = PACING_EXAMPLES)]
     Pacing(PacingArgs),
-    /// Limits what a virtual function, or the owner of a tap, veth, macvtap or vhost-user port of Open
-    /// vSwitch, may send.
+    /// Limit what a virtual function may send, or the owner of a tap, veth, macvtap or vhost-user port.
+    #[command(after_help = LIMIT_EXAMPLES)]
     Limit(LimitArgs),
+}
+
+/// `nicety vf enable`. The kernel makes all functions anew: those that somebody uses are refused.
+#[derive(Debug, Args)]
+pub struct EnableArgs {
+    /// NIC that gets the functions. Its link may be down for some seconds.
+    #[arg(value_name = "INTERFACE")]
+    pub interface: String,
+    /// Number of virtual functions.
+    #[arg(value_name = "N", value_parser = functions)]
+    pub count: u32,
+    /// Where the journals are, and how to print.
+    #[command(flatten)]
+    pub rest: ChangeArgs,
+}
+
+/// `nicety vf disable`.
+#[derive(Debug, Args)]
+pub struct DisableArgs {
+    /// NIC that loses its functions.
+    #[arg(value_name = "INTERFACE")]
+    pub interface: String,
+    /// Where the journals are, and how to print.
+    #[command(flatten)]
+    pub rest: ChangeArgs,
+}
+
+/// Of commands that change the number of functions.
+#[derive(Debug, Args)]
+pub struct ChangeArgs {
+    /// Keep the journals in this directory [default: /var/lib/nicety].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Print the change as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `nicety vf list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only this NIC or port.
+    /// Show this NIC or port only.
     #[arg(value_name = "INTERFACE")]
     pub interface: Option<String>,
     /// Print one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Directory of the daemon's state, whose tenants with their hard and soft limits are shown
-    /// [default: that of nicety police].
+    /// Show tenants and limits of the daemon with this state directory [default: that of nicety
+    /// police].
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 }
@@ -57,10 +122,10 @@ pub struct ListArgs {
 /// `nicety vf stats`.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// Only this NIC or port.
+    /// Show this NIC or port only.
     #[arg(value_name = "INTERFACE")]
     pub interface: Option<String>,
-    /// Time between the two samples that rates are made of.
+    /// Measure rates for this time.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window)]
     pub over: Duration,
     /// Print one JSON object on standard output.
@@ -71,16 +136,16 @@ pub struct StatsArgs {
 /// `nicety vf watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Only this NIC or port.
+    /// Show this NIC or port only.
     #[arg(value_name = "INTERFACE")]
     pub interface: Option<String>,
-    /// Time between two samples.
+    /// Take a sample this often.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window)]
     pub every: Duration,
-    /// End after so many samples.
+    /// End after this many samples.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub times: Option<u64>,
-    /// Print a JSON object a line for each sample, as vf stats --json does.
+    /// Print one JSON object per line for each sample, as vf stats --json does.
     #[arg(long)]
     pub json: bool,
 }
@@ -88,17 +153,17 @@ pub struct WatchArgs {
 /// `nicety vf pacing`.
 #[derive(Debug, Args)]
 pub struct PacingArgs {
-    /// Tap, veth or macvtap whose owner sends, looked at behind its limit; or any interface that
-    /// frames arrive at, as that of a NIC with virtual functions.
+    /// Tap, veth or macvtap whose owner sends; nicety looks behind its limit. Or any interface that
+    /// receives the frames, such as a NIC with virtual functions.
     #[arg(value_name = "INTERFACE")]
     pub interface: String,
-    /// How long to look.
+    /// Capture for this time.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = look)]
     pub over: Duration,
-    /// Only frames from this hardware address, as that of a virtual function.
+    /// Count only frames from this hardware address, such as that of a virtual function.
     #[arg(long, value_name = "MAC")]
     pub from: Option<MacAddr>,
-    /// Look at what this host sends through the interface instead.
+    /// Look at what this host sends through the interface.
     #[arg(long)]
     pub sent: bool,
     /// Print one JSON object on standard output.
@@ -109,26 +174,37 @@ pub struct PacingArgs {
 /// `nicety vf limit`.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
-    /// NIC whose function is meant, or a tap, veth, macvtap or vhost-user port of Open vSwitch.
+    /// NIC with the function, or a tap, veth, macvtap or vhost-user port of Open vSwitch.
     #[arg(value_name = "INTERFACE")]
     pub interface: String,
     /// Number of the virtual function.
     pub vf: Option<u32>,
-    /// Highest rate, as in 500mbit; none takes the limit away.
+    /// Highest rate, as in 500mbit; none removes the limit.
     #[arg(long, value_name = "RATE", value_parser = limit)]
     pub max: BitRate,
-    /// Lowest rate in whole Mbit/s, of drivers that have one; without it the one found stays.
+    /// Guarantee this rate in whole Mbit/s, where the driver can; without it the old one stays.
     #[arg(long, value_name = "RATE", value_parser = limit, requires = "vf")]
     pub min: Option<BitRate>,
-    /// How long to look afterwards whether the limit holds; 0s not at all.
+    /// Check for this time whether the limit holds; 0s skips the check.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window_or_none)]
     pub verify: Duration,
-    /// Directory of the journals [default: /var/lib/nicety, for users $XDG_STATE_HOME/nicety].
+    /// Keep the journals in this directory [default: /var/lib/nicety, for users
+    /// $XDG_STATE_HOME/nicety].
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Print one JSON object on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// A number of functions.
+fn functions(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| {
+        format!(
+            "{text:?} is no number of functions; write 1 or more (nicety vf disable removes all)"
+        )
+    })
 }
 
 /// A rate, or `none`.
@@ -147,7 +223,7 @@ fn window(text: &str) -> Result<Duration, String> {
 
 fn look(text: &str) -> Result<Duration, String> {
     window(text)?;
-    let wrong = "is more than memory is kept for; write at most \"60s\"";
+    let wrong = "is too long for the memory; write at most \"60s\"";
     time(text, ..=60 * SECOND, wrong)
 }
 

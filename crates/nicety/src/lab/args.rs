@@ -96,6 +96,10 @@ pub struct RunArgs {
     /// Boot a new lab even when one was left running.
     #[arg(long)]
     pub fresh: bool,
+    /// Pass this variable of the environment too; a list, or once for each. Without it the command gets
+    /// those for languages, terminals and nicety, and no others.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub env: Vec<OsString>,
     /// Socket that nicety police has made for a guest: the lab is that guest, see nicety guest.
     #[arg(long, value_name = "SOCKET")]
     pub guest_channel: Option<PathBuf>,
@@ -113,6 +117,10 @@ pub struct ShellArgs {
     /// Boot a new lab even when one was left running.
     #[arg(long)]
     pub fresh: bool,
+    /// Pass this variable of the environment too; a list, or once for each. Without it the command gets
+    /// those for languages, terminals and nicety, and no others.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub env: Vec<OsString>,
 }
 
 /// `nicety lab up`.

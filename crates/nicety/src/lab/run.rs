@@ -32,7 +32,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         )));
     }
     let out = args.out.as_deref().map(share::named).transpose()?;
-    let start = start(args.command.clone(), None)?;
+    let start = start(args.command.clone(), None, &args.env)?;
     let fresh = args.fresh || args.out.is_some() || args.guest_channel.is_some();
     enter(
         &args.machine,
@@ -49,12 +49,16 @@ pub fn shell(args: &ShellArgs) -> Result<Exit, Failure> {
             "lab shell needs a terminal; for a command write nicety lab run -- COMMAND"
         )));
     }
-    let start = start(vec![command::shell()], terminal::size())?;
+    let start = start(vec![command::shell()], terminal::size(), &args.env)?;
     enter(&args.machine, args.fresh, (None, None), start)
 }
 
-fn start(words: Vec<OsString>, terminal: Option<Size>) -> Result<Start, Failure> {
-    command::start(words, terminal)
+fn start(
+    words: Vec<OsString>,
+    terminal: Option<Size>,
+    named: &[OsString],
+) -> Result<Start, Failure> {
+    command::start(words, terminal, named)
         .context("cannot tell the working directory")
         .map_err(Failure::environment)
 }

@@ -19,7 +19,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety sock tcp_rr --pin 0 --server-pin 1        each end on a CPU of its own
   nicety sock udp_rr --rate 5000                   open loop: latency from the intended time
   nicety sock serve --listen 192.0.2.7             on the far host; prints a token
-  nicety sock tcp_rr --to 192.0.2.7:12866 --token TOKEN";
+  NICETY_TOKEN=TOKEN nicety sock tcp_rr --to 192.0.2.7:12866";
 
 /// The tests, and the server for them.
 #[derive(Debug, Subcommand)]
@@ -76,11 +76,15 @@ pub enum PathKind {
 pub struct TestArgs {
     /// Server of another host, as `nicety sock serve` printed it; without it both ends run here,
     /// in namespaces of their own.
-    #[arg(long, value_name = "HOST:PORT", requires = "token")]
+    #[arg(long, value_name = "HOST:PORT")]
     pub to: Option<String>,
-    /// Token that the server printed.
+    /// Token that the server printed. Other users see it among the arguments: NICETY_TOKEN and
+    /// --token-file hide it.
     #[arg(long, value_parser = Token::new, requires = "to")]
     pub token: Option<Token>,
+    /// File with the token, which only its owner can read (mode 0600).
+    #[arg(long, value_name = "FILE", requires = "to", conflicts_with = "token")]
+    pub token_file: Option<PathBuf>,
     /// What lies between the two namespaces.
     #[arg(
         long,
@@ -155,9 +159,13 @@ pub struct ServeArgs {
     /// Port of the control connection; data ports are chosen by the kernel.
     #[arg(long, default_value_t = PORT)]
     pub port: u16,
-    /// What clients must show, 8 to 128 characters; made up and printed when absent.
+    /// What clients must know, 8 to 128 characters; made up and printed when absent. Other users see
+    /// it among the arguments: NICETY_TOKEN and --token-file hide it.
     #[arg(long, value_parser = Token::new)]
     pub token: Option<Token>,
+    /// File with the token, which only its owner can read (mode 0600).
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    pub token_file: Option<PathBuf>,
     /// Worker threads of a test at most; default one per CPU.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,

@@ -21,6 +21,7 @@ use crate::signals::Signals;
 
 use super::args::{PathKind, TestArgs};
 use super::progress::Progress;
+use super::token;
 
 /// Most repeats of `--confidence` when `--repeats` does not say.
 const REPEATS: u32 = 10;
@@ -85,9 +86,13 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
     };
     let steps = Steps::new(how_often);
     let steps = steps.map_err(|e| Failure::usage(anyhow!("--confidence: {e}")))?;
-    let server = match (&args.to, &args.token) {
-        (Some(to), Some(token)) => Place::Remote(to.clone(), token.clone()),
-        _ => Place::Local(match args.path {
+    let server = match &args.to {
+        Some(to) => {
+            let token = token::given(args.token.as_ref(), args.token_file.as_deref())?;
+            let token = token.ok_or_else(|| Failure::usage(anyhow!(token::MISSING)))?;
+            Place::Remote(to.clone(), token)
+        }
+        None => Place::Local(match args.path {
             PathKind::Veth => Between::Veth,
             PathKind::Bridge => Between::Bridge,
         }),

@@ -11,10 +11,12 @@ use crate::output;
 use crate::signals::Signals;
 
 use super::args::ServeArgs;
+use super::token;
 
 /// Serves until Ctrl-C.
 pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
-    let token = match &args.token {
+    let given = token::given(args.token.as_ref(), args.token_file.as_deref())?;
+    let token = match &given {
         Some(token) => token.clone(),
         None => Token::random().map_err(|error| {
             Failure::environment(anyhow!("the kernel gives no random numbers: {error}"))
@@ -38,12 +40,12 @@ pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
         IpAddr::V6(ip) => format!("[{ip}]"),
         ip => ip.to_string(),
     };
-    let shown = match args.token {
+    let shown = match given {
         Some(_) => "TOKEN",
         None => token.text(),
     };
     output::say(&format!(
-        "on the other host: nicety sock tcp_rr --to {host}:{} --token {shown}",
+        "on the other host: NICETY_TOKEN={shown} nicety sock tcp_rr --to {host}:{}",
         address.port()
     ));
     server.run(signals.stop().flag(), &|line| output::say(line));

@@ -2,6 +2,7 @@
 
 use nicety_host::facts::Source;
 use nicety_model::knob::Change;
+use nicety_report::plural;
 use nicety_tuner::advice::{self, AdviceRequest};
 use nicety_tuner::{Transaction, Work, apply};
 
@@ -15,12 +16,12 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     let work = args.state.begin()?;
     let request = AdviceRequest::from(&args.ask);
     let advice = match &args.plan {
-        Some(path) => advice::read_plan(path, &request.only, Some(&work.boot_id))?,
+        Some(path) => advice::read_plan(path, &request, Some(&work.boot_id))?,
         None => advice::ask(&Source::live(), &request, &mut events::say)?,
     };
     let changes = advice.changes();
     if changes.is_empty() {
-        output::say("nothing to change; nicety tune plan shows what needs a person");
+        output::say("nothing to change; nicety tune plan lists what needs you");
         return Ok(Exit::Done);
     }
     apply::check(&work, &changes, &mut events::say)?;
@@ -58,8 +59,8 @@ fn show(
         output::print(&lines.collect::<String>())?;
     }
     output::say(&format!(
-        "transaction {id}: {} settings changed; they go back in {seconds} s unless you run: nicety tune confirm {id}{state}",
-        changes.len()
+        "transaction {id}: {} changed; undone in {seconds} s unless you run: nicety tune confirm {id}{state}",
+        plural(changes.len(), "setting")
     ));
     Ok(Exit::Done)
 }

@@ -1,5 +1,6 @@
 //! `nicety tune boot`: what the boot unit runs. It sets what is not as it is kept.
 
+use nicety_report::plural;
 use nicety_tuner::apply::commit;
 use nicety_tuner::boot;
 
@@ -18,7 +19,7 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     } = boot::drift(&work, kept);
     let lines = changes
         .iter()
-        .map(|c| format!("{}: {} is kept, {} now\n", c.knob, c.to, c.from));
+        .map(|c| format!("{}: kept {}, now {}\n", c.knob, c.to, c.from));
     output::print(&lines.collect::<String>())?;
     for line in &missing {
         output::say(line);
@@ -29,22 +30,22 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     };
     if changes.is_empty() {
         output::say(&format!(
-            "{} settings hold",
-            all.saturating_sub(missing.len())
+            "{} as kept",
+            plural(all.saturating_sub(missing.len()), "setting")
         ));
         return Ok(exit);
     }
     if args.check {
         output::say(&format!(
-            "{} of {all} settings are not as they are kept; nicety tune boot sets them",
+            "{} of {all} settings have drifted; nicety tune boot sets them",
             changes.len()
         ));
         return Ok(Exit::Negative);
     }
     let id = commit(&work, &changes.iter().collect::<Vec<_>>())?;
     output::say(&format!(
-        "transaction {id}: {} settings changed; nicety tune rollback {id} undoes it",
-        changes.len()
+        "transaction {id}: {} changed; nicety tune rollback {id} undoes it",
+        plural(changes.len(), "setting")
     ));
     Ok(exit)
 }

@@ -1,13 +1,10 @@
-//! `nicety tune confirm`, `rollback`, `verify` and `history`.
+//! `nicety tune confirm`, `rollback` and `verify`.
 
 use anyhow::anyhow;
 use nicety_advisor::transaction::{Confirmation, Purpose, words};
-use nicety_model::SCHEMA;
-use nicety_model::journal::{History, TransactionReport};
-use nicety_tuner::{Transaction, TuneEvent, Work, work};
+use nicety_tuner::{Transaction, Work};
 
-use super::events;
-use crate::cli::tune::{HistoryArgs, RollbackArgs, TransactionArgs};
+use crate::cli::tune::{RollbackArgs, TransactionArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -114,35 +111,6 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
         transaction.id()
     ));
     Ok(Exit::Negative)
-}
-
-/// Lists all transactions; changes nothing.
-pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
-    let state = work::directory(args.state.state.as_deref())?;
-    let all = state.journals().map_err(Failure::environment)?;
-    for error in all.unreadable {
-        events::say(TuneEvent::UnreadableJournal(error));
-    }
-    let journals = all.readable;
-    let reports = journals
-        .iter()
-        .map(|(id, journal)| TransactionReport::new(*id, journal));
-    if args.json {
-        output::print_json(&History {
-            schema: SCHEMA,
-            transactions: reports.collect(),
-        })?;
-        return Ok(Exit::Done);
-    }
-    let mut text = String::new();
-    for (report, (_, journal)) in reports.zip(&journals) {
-        text += &words::history(&report, journal.why_undone());
-    }
-    if journals.is_empty() {
-        text = format!("no transactions in {}\n", state.path().display());
-    }
-    output::print(&text)?;
-    Ok(Exit::Done)
 }
 
 fn show(transaction: &Transaction<'_>, json: bool) -> Result<(), Failure> {

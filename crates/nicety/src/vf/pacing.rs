@@ -24,7 +24,7 @@ pub fn run(args: &PacingArgs) -> Result<Exit, Failure> {
     }
     if report.pacing.pace == Pace::Unknown {
         output::say(&format!(
-            "too little was sent to say how: {} packets; let it send, or look longer with --over",
+            "too few packets to judge: {}; let the sender run, or use a longer --over",
             report.pacing.units
         ));
     }

@@ -15,6 +15,15 @@ function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+const kind = document.title;
+
+// The title of the page, with the host where it may be named.
+function entitle(host) {
+  const title = kind + (host ? ": " + host : "");
+  say(document.querySelector("h1"), title);
+  if (document.title !== title) document.title = title;
+}
+
 // A button that is pressed or not, and what is to be done then.
 function toggle(id, then) {
   const button = byId(id);
@@ -42,7 +51,7 @@ function clock(seconds) {
 
 // Units by what one of them is, the largest first.
 const BITS = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]];
-const FRAMES = [[1e6, "M"], [1e3, "k"], [1, ""]];
+const FRAMES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
 
 // The largest unit that makes no less than 1 of a value when rounded to three digits.
 function unitOf(value, units) {
@@ -57,11 +66,11 @@ function readable(bps) {
     + " " + unit;
 }
 
-// Frames per second: 1.24 M, 207.9 k, 812.
+// Frames per second as in reports: 1.24 M, 208 k, 812.
 function frames(fps) {
-  if (fps >= 0.99995e6) return (fps / 1e6).toFixed(2) + " M";
-  if (fps >= 1e3) return (fps / 1e3).toFixed(1) + " k";
-  return fps.toFixed(0);
+  if (fps === 0) return "0";
+  const [one, prefix] = unitOf(fps, FRAMES);
+  return (fps / one).toPrecision(3) + (prefix ? " " + prefix : "");
 }
 
 // How long an answer may take, in ms.

@@ -1,8 +1,13 @@
 //! The dashboards that are shipped show metrics that there are, and all of them.
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::exports::has;
 
 const DASHBOARD: &str = include_str!("../../../../packaging/dashboards/police.json");
 /// Where the daemon names its metrics, each as a text of its own.
@@ -19,28 +24,29 @@ fn texts<'a>(value: &'a Value, into: &mut Vec<&'a str>) {
     }
 }
 
+/// Names of the daemon's metrics in a text, without prefix and `_total`. The daemon has each.
+pub fn known_metrics(text: &str) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for (at, _) in text.match_indices(PREFIX) {
+        let rest = &text[at + PREFIX.len()..];
+        let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c == '_'));
+        let name = &rest[..end.unwrap_or(rest.len())];
+        assert!(
+            METRICS.contains(&format!("\"{PREFIX}{name}\"")),
+            "no metric {name}"
+        );
+        named.insert(name.strip_suffix("_total").unwrap_or(name).to_owned());
+    }
+    assert!(named.len() > 10, "{named:?}");
+    named
+}
+
 #[test]
 fn a_dashboard_shows_what_the_daemon_tells() {
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
     let mut all = Vec::new();
     texts(&dashboard, &mut all);
-    let mut shown = BTreeSet::new();
-    for text in all {
-        for (at, _) in text.match_indices(PREFIX) {
-            let rest = &text[at + PREFIX.len()..];
-            let end = rest.find(|c: char| !(c.is_ascii_lowercase() || c == '_'));
-            let name = &rest[..end.unwrap_or(rest.len())];
-            shown.insert(name.strip_suffix("_total").unwrap_or(name).to_owned());
-        }
-    }
-    assert!(shown.len() > 10, "{shown:?}");
-    for name in &shown {
-        let there = [name.clone(), format!("{name}_total")];
-        let there = there
-            .iter()
-            .any(|name| METRICS.contains(&format!("\"{PREFIX}{name}\"")));
-        assert!(there, "no metric {name}");
-    }
+    let shown = known_metrics(&all.join("\n"));
     // The other way round: what is registered is on the dashboard.
     for name in METRICS.split('"').skip(1).step_by(2) {
         let Some(name) = name.strip_prefix(PREFIX) else {
@@ -58,7 +64,129 @@ fn a_dashboard_shows_what_the_daemon_tells() {
             assert!(shown.contains(name), "{name} is on no dashboard");
         }
     }
-    let panels = dashboard["panels"].as_array().unwrap();
-    let ids: BTreeSet<u64> = panels.iter().filter_map(|p| p["id"].as_u64()).collect();
-    assert_eq!(ids.len(), panels.len());
+}
+
+/// Panels in order, without the rows that group them.
+fn panels(dashboard: &Value) -> Vec<&Value> {
+    let all = dashboard["panels"].as_array().unwrap();
+    let panels = all.iter().filter(|panel| panel["type"] != "row");
+    let panels = Vec::from_iter(panels);
+    assert!(panels.len() > 10);
+    let ids: BTreeSet<u64> = all.iter().filter_map(|p| p["id"].as_u64()).collect();
+    assert_eq!(ids.len(), all.len(), "each panel has a number of its own");
+    panels
+}
+
+#[test]
+fn a_reader_of_several_hosts_knows_what_each_panel_says() {
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = panels(&dashboard);
+    for panel in &panels {
+        let title = panel["title"].as_str().unwrap();
+        assert!(
+            !panel["description"].as_str().unwrap().is_empty(),
+            "{title}"
+        );
+        for target in panel["targets"].as_array().unwrap() {
+            let legend = target["legendFormat"].as_str().unwrap();
+            assert!(legend.contains("{{instance}}"), "{title}: {legend}");
+            let query = target["expr"].as_str().unwrap();
+            assert!(
+                query.contains("instance=~\"$instance\""),
+                "{title}: {query}"
+            );
+        }
+        if panel["type"] == "stat" {
+            let steps = &panel["fieldConfig"]["defaults"]["thresholds"]["steps"];
+            assert!(steps.as_array().unwrap().len() > 1, "{title}");
+        }
+    }
+    // What needs somebody at once is what is seen first.
+    assert_eq!(panels[0]["title"], "Limits not enforced");
+    let steps = &panels[0]["fieldConfig"]["defaults"]["thresholds"]["steps"];
+    assert_eq!(steps[1]["color"], "red");
+}
+
+#[test]
+fn promtool_reads_every_query_of_a_dashboard() {
+    let test = "promtool_reads_every_query_of_a_dashboard";
+    if !has("promtool") {
+        println!("SKIP {test}: no promtool here; on Debian: apt-get install prometheus");
+        return;
+    }
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let targets = panels(&dashboard)
+        .into_iter()
+        .flat_map(|panel| panel["targets"].as_array().unwrap());
+    // As rules that record the result, with Grafana's variables filled in. YAML takes JSON.
+    let rules = targets.enumerate().map(|(n, target)| {
+        let query = target["expr"]
+            .as_str()
+            .unwrap()
+            .replace("$__rate_interval", "5m");
+        json!({ "record": format!("query:{n}"), "expr": query })
+    });
+    let rules = Vec::from_iter(rules);
+    let said = check_rules(&json!({ "groups": [{ "name": "queries", "rules": rules }] }));
+    assert!(said.status.success(), "{said:?}");
+    // It does tell.
+    let wrong = json!({ "record": "query:wrong", "expr": "sum by (instance) (" });
+    let said = check_rules(&json!({ "groups": [{ "name": "queries", "rules": [wrong] }] }));
+    assert!(!said.status.success());
+}
+
+fn check_rules(rules: &Value) -> Output {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(rules.to_string().as_bytes()).unwrap();
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "rules"]).arg(file.path());
+    promtool.output().unwrap()
+}
+
+/// Where `scripts/setup.sh test` puts the classes of Grafana's schema.
+fn schema_reader() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    root.join(target).join("tools/grafana/bin/python")
+}
+
+/// What the schema does not know of a dashboard; `None`, and a line that says so, where there is no reader.
+fn unknown(test: &str, dashboard: &str) -> Option<String> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(dashboard.as_bytes()).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/dashboard_schema.py");
+    let mut python = Command::new(schema_reader());
+    python.args([script.as_ref(), file.path()]);
+    match python.output() {
+        Ok(said) => {
+            assert!(said.status.success(), "{said:?}");
+            Some(String::from_utf8(said.stdout).unwrap())
+        }
+        Err(why) => {
+            println!(
+                "SKIP {test}: no grafana-foundation-sdk ({why}); scripts/setup.sh test fetches it"
+            );
+            None
+        }
+    }
+}
+
+#[test]
+fn grafana_knows_every_key_of_a_dashboard() {
+    let test = "grafana_knows_every_key_of_a_dashboard";
+    let Some(found) = unknown(test, DASHBOARD) else {
+        return;
+    };
+    assert_eq!(found, "");
+    // The reader does tell.
+    let odd = DASHBOARD.replace(
+        "\"colorMode\": \"background\"",
+        "\"colourMode\": \"background\"",
+    );
+    let found = unknown(test, &odd).unwrap();
+    assert!(
+        found.contains("options.colourMode: not in the schema"),
+        "{found}"
+    );
 }

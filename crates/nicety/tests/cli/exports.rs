@@ -42,7 +42,7 @@ fn a_run_for_a_build_server_and_for_prometheus() {
     assert_eq!(piped.assert_code(0).stdout, metrics);
 }
 
-fn has(program: &str) -> bool {
+pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }

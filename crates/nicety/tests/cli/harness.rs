@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,39 @@ pub const SHORT: Duration = Duration::from_secs(20);
 /// Limit of a call that measures one cell.
 pub const LONG: Duration = Duration::from_secs(60);
 
+/// Whether an ordinary user gets a network namespace here; says `SKIP` where not, as in a chroot.
+pub fn ordinary_namespaces(test: &str) -> bool {
+    let words: &[&str] = match root() {
+        true => &[
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+        ],
+        false => &["env"],
+    };
+    works(test, words, &["unshare", "-Urn", "true"])
+}
+
+/// Whether root gets mounts of its own here; says `SKIP` where not, as in a chroot whose root is no mount.
+pub fn own_mounts(test: &str) -> bool {
+    works(test, &["env"], &["unshare", "-m", "true"])
+}
+
+fn works(test: &str, before: &[&str], words: &[&str]) -> bool {
+    let output = Command::new(before[0])
+        .args(&before[1..])
+        .args(words)
+        .output();
+    let why = match output {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    println!("SKIP {test}: {}: {why}", words.join(" "));
+    false
+}
+
 /// A call of a program.
 #[derive(Debug)]
 pub struct Call {
@@ -34,6 +67,8 @@ pub struct Call {
     environment: Vec<(OsString, OsString)>,
     bare: bool,
     limit: Duration,
+    /// The program, where it is a copy.
+    copy: Option<Arc<TempDir>>,
 }
 
 /// How a call ended.
@@ -51,6 +86,7 @@ pub struct Running {
     outputs: TempDir,
     what: String,
     end: Instant,
+    _copy: Option<Arc<TempDir>>,
 }
 
 /// `nicety` with these arguments.
@@ -83,6 +119,7 @@ pub fn call<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item =
         environment: Vec::new(),
         bare: false,
         limit: SHORT,
+        copy: None,
     }
 }
 
@@ -116,7 +153,9 @@ impl Call {
 
     /// As an ordinary user without HOME or any other variable; as root only.
     pub fn by_user(mut self, uid: u32) -> Self {
-        self.program = READABLE.1.clone().into();
+        let copy = readable();
+        self.program = copy.path().join("nicety").into();
+        self.copy = Some(copy);
         self.bare = true;
         let (user, group) = (format!("--reuid={uid}"), format!("--regid={uid}"));
         // Who changes users loses the signal at the end of the test.
@@ -180,6 +219,7 @@ impl Call {
             outputs,
             what,
             end: Instant::now() + self.limit,
+            _copy: self.copy,
         }
     }
 
@@ -320,13 +360,19 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A copy of the binary that every user may run, wherever the target directory lies.
-static READABLE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
-    let dir = open_dir();
-    let copy = dir.path().join("nicety");
-    fs::copy(NICETY, &copy).unwrap();
-    (dir, copy)
-});
+/// A copy of the binary that every user may run, wherever the target directory lies. It goes with the last call that
+/// uses it: what a static holds is never dropped.
+fn readable() -> Arc<TempDir> {
+    static COPY: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut copy = COPY.lock().unwrap_or_else(PoisonError::into_inner);
+    copy.upgrade().unwrap_or_else(|| {
+        let dir = open_dir();
+        fs::copy(NICETY, dir.path().join("nicety")).unwrap();
+        let dir = Arc::new(dir);
+        *copy = Arc::downgrade(&dir);
+        dir
+    })
+}
 
 /// A temporary directory everybody may enter.
 pub fn open_dir() -> TempDir {

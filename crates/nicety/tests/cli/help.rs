@@ -19,6 +19,10 @@ fn help_texts() {
     insta::assert_snapshot!("tune", help(&["tune", "--help"]));
     insta::assert_snapshot!("tune_plan", help(&["tune", "plan", "--help"]));
     insta::assert_snapshot!("tune_apply", help(&["tune", "apply", "--help"]));
+    insta::assert_snapshot!("tune_history", help(&["tune", "history", "--help"]));
+    insta::assert_snapshot!("tune_explain", help(&["tune", "explain", "--help"]));
+    insta::assert_snapshot!("vf", help(&["vf", "--help"]));
+    insta::assert_snapshot!("vf_enable", help(&["vf", "enable", "--help"]));
     insta::assert_snapshot!("tune_rollback", help(&["tune", "rollback", "--help"]));
     insta::assert_snapshot!("tune_persist", help(&["tune", "persist", "--help"]));
     insta::assert_snapshot!("lab", help(&["lab", "--help"]));

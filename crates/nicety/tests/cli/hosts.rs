@@ -83,6 +83,50 @@ fn wrong_wishes_are_one_line() {
 }
 
 #[test]
+fn rules_are_listed_and_explained() {
+    let list = nicety(["tune", "rules"]).run();
+    let list = &list.assert_code(0).stdout;
+    assert!(list.starts_with("34 rules; "), "{list}");
+    assert!(list.contains("\nT34 "), "{list}");
+    let one = nicety(["tune", "explain", "t04"]).run();
+    let one = &one.assert_code(0).stdout;
+    for part in [
+        "rule T04 irq-affinity",
+        "scaling.rst",
+        "undo: ",
+        "changes: ",
+    ] {
+        assert!(one.contains(part), "{part}: {one}");
+    }
+    let json = nicety(["tune", "explain", "irq-affinity", "--json"]).run();
+    let json: Value = serde_json::from_str(&json.assert_code(0).stdout).unwrap();
+    assert_eq!(json["rules"][0]["id"], "T04");
+    let wrong = nicety(["tune", "explain", "T99"]).run();
+    let line = wrong.assert_code(2).only_line().to_owned();
+    assert!(line.contains("nicety tune rules lists all"), "{line}");
+}
+
+#[test]
+fn interfaces_without_functions_are_refused() {
+    for (words, part) in [
+        (
+            &["enable", "lo", "2"][..],
+            "lo cannot have virtual functions; see nicety vf list",
+        ),
+        (&["disable", "lo"], "lo cannot have virtual functions"),
+        (&["enable", "nosuch0", "2"], "there is no interface nosuch0"),
+        (
+            &["enable", "lo", "0"],
+            "N: \"0\" is no number of functions; write 1 or more",
+        ),
+    ] {
+        let ended = nicety(["vf"].iter().chain(words)).run();
+        let line = ended.assert_code(2).only_line().to_owned();
+        assert!(line.contains(part), "{line}");
+    }
+}
+
+#[test]
 fn the_picture_shows_what_is_far_from_its_port() {
     let tree = Tree::of_case("oracle-large-kvm").written();
     let page = tree.path().join("host.html");

@@ -130,3 +130,23 @@ fn bad_folders_are_one_line() {
     assert!(line.contains("empty folder"), "{line}");
     assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 1);
 }
+
+/// Where /sys belongs to another network namespace, the record says so: without that it would look like
+/// a host of hardware that sysfs does not know.
+#[test]
+fn a_record_tells_that_sys_was_of_another_namespace() {
+    let test = "a_record_tells_that_sys_was_of_another_namespace";
+    let setup = "ip link add name nsv0 type veth peer name nsv1; ip link set nsv0 up";
+    let Some(lab) = Lab::with(test, setup) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("host");
+    let record = record.to_str().unwrap();
+    let words = ["inspect", "--json", "--no-hostname", "--record", record];
+    let live = lab.inside(nicety(words)).run();
+    let recorded = nicety(["inspect", "--json", "--sysroot", record]).run();
+    let live = &live.assert_code(0).stdout;
+    assert_eq!(live, &recorded.assert_code(0).stdout);
+    assert!(live.contains("other-namespace"), "{live}");
+}

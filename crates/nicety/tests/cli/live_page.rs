@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -35,6 +36,24 @@ fn address(run: &mut Running) -> SocketAddr {
     told(run.stderr()).unwrap()
 }
 
+/// Prometheus' own checker finds nothing wrong with these metrics.
+fn promtool_takes(metrics: &str) {
+    let checker = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut checker) = checker else {
+        println!("SKIP promtool: not here; on Debian: apt-get install prometheus");
+        return;
+    };
+    let written = checker.stdin.take().unwrap().write_all(metrics.as_bytes());
+    written.unwrap();
+    let said = checker.wait_with_output().unwrap();
+    assert!(said.status.success(), "{said:?}\n{metrics}");
+}
+
 #[test]
 fn a_browser_sees_how_far_a_run_is() {
     let _alone = alone();
@@ -49,6 +68,8 @@ fn a_browser_sees_how_far_a_run_is() {
         ("/", "<title>nicety bench</title>"),
         ("/page.css", "--paper"),
         ("/page.js", "state.json"),
+        ("/uplot.js", "uPlot"),
+        ("/uplot.css", ".uplot"),
         ("/elsewhere", "404 Not Found"),
     ] {
         let mut answer = String::new();
@@ -69,6 +90,26 @@ fn a_browser_sees_how_far_a_run_is() {
     assert_eq!(state["board"]["now"]["cell"], "bridge/1518/uni");
     assert_eq!(state["board"]["rows"][0]["cells"][0][0], "bridge/1518/uni");
     assert!(state["board"]["now"]["load_fps"].as_f64() > Some(0.0));
+    // Trials that ended, and what is said of the run, as a terminal says it.
+    let tried = &state["board"]["trials"][0];
+    assert!(tried["load_fps"].as_f64() > Some(0.0), "{state}");
+    assert!(tried["loss_ratio"].as_f64().is_some(), "{state}");
+    let square = &state["board"]["rows"][0]["cells"][0][1];
+    assert_eq!(square["point"]["frame_size_bytes"], 1518);
+    assert_eq!(state["words"]["counts"][0], "0 of 1 test point");
+    assert!(!state["words"]["search"].as_str().unwrap().is_empty());
+    let answer = get(at, "/metrics");
+    let (head, metrics) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("text/plain; version=0.0.4"), "{head}");
+    for line in [
+        "nicety_bench_info{version=\"",
+        "nicety_bench_test_points{state=\"to_come\"} 1.0\n",
+        "nicety_bench_load_frames_per_second{cell=\"bridge/1518/uni\"} ",
+        "# TYPE nicety_bench_trials_total counter\n",
+    ] {
+        assert!(metrics.contains(line), "no {line} in\n{metrics}");
+    }
+    promtool_takes(metrics);
     assert!(!state["board"]["cores"].as_array().unwrap().is_empty());
     let ended = run.wait();
     assert!(matches!(ended.code(), 0 | 1), "{ended:?}");

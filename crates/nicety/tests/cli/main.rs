@@ -9,6 +9,7 @@
     reason = "a test fails by panicking and says what it skips"
 )]
 
+mod alerts;
 mod compare;
 mod dashboards;
 mod environment;
@@ -18,6 +19,7 @@ mod harness;
 mod help;
 mod history;
 mod hosts;
+mod images;
 mod inspect;
 mod interrupted;
 mod lab;

@@ -8,10 +8,10 @@ use std::process::Command;
 
 use crate::harness::{NICETY, once};
 
-const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+pub const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Runs a program to its end, which must be a good one.
-fn run(command: &mut Command) -> String {
+pub fn run(command: &mut Command) -> String {
     let out = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -93,11 +93,14 @@ fn the_package_installs_runs_and_goes() {
         "fish/vendor_completions.d/nicety.fish",
         "doc/nicety/plans/bridge-default.toml",
         "doc/nicety/copyright",
+        "doc/nicety/guide/monitor.md",
+        "nicety/alerts/nicety.rules.yml",
+        "nicety/dashboards/police.json",
     ] {
         assert!(share.join(file).is_file(), "{file}");
     }
     assert!(
-        root.join("lib/systemd/system/nicety-police.service")
+        root.join("usr/lib/systemd/system/nicety-police.service")
             .is_file()
     );
     // No page of what is hidden.

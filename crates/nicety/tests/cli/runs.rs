@@ -6,7 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Call, Ended, LONG, alone, lines, nicety, open_dir, root};
+use crate::harness::{
+    Call, Ended, LONG, alone, lines, nicety, open_dir, ordinary_namespaces, root,
+};
 use crate::lab::Lab;
 use crate::leftovers::Before;
 
@@ -301,6 +303,9 @@ fn an_ordinary_user_measures_a_bridge() {
         return;
     }
     let _alone = alone();
+    if !ordinary_namespaces("an_ordinary_user_measures_a_bridge") {
+        return;
+    }
     let dir = open_dir();
     tiny(dir.path());
     let mine = dir.path().join("mine");

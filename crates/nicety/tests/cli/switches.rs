@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Ended, LONG, alone, lines, nicety, root};
+use crate::harness::{Ended, LONG, alone, lines, nicety, own_mounts, root};
 use crate::leftovers::Before;
 use crate::runs::TINY;
 
@@ -168,6 +168,9 @@ fn cells_that_cannot_be_built_are_skipped_with_their_remedy() {
     let _alone = alone();
     if !root() {
         println!("SKIP cells_that_cannot_be_built_are_skipped_with_their_remedy: needs root");
+        return;
+    }
+    if !own_mounts("cells_that_cannot_be_built_are_skipped_with_their_remedy") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -1,14 +1,18 @@
-//! The reference of metrics has what the daemon and the reports write, in its words.
+//! The reference of metrics has what the daemon and a run under way write, in their words.
 
 use std::collections::BTreeMap;
 
 use crate::page;
 
 const PAGE: &str = "docs/reference/metrics.md";
-const DAEMON: &str = "crates/policed/src/metrics.rs";
+/// Where metrics are made, what their names begin with, and how many there are at least.
+const SOURCES: [(&str, &str, usize); 2] = [
+    ("crates/policed/src/metrics.rs", "nicety_police_", 16),
+    ("crates/report/src/live/metrics.rs", "nicety_bench_", 12),
+];
 
 /// Name, without prefix and `_total`, and help of each metric: two texts behind each other.
-fn registered(source: &str) -> BTreeMap<String, String> {
+fn registered(source: &str, prefix: &str) -> BTreeMap<String, String> {
     let code = source.split("#[cfg(test)]").next().unwrap();
     let texts: Vec<(usize, &str)> = code.match_indices('"').map(|(at, _)| (at, "")).collect();
     let mut found = BTreeMap::new();
@@ -18,7 +22,7 @@ fn registered(source: &str) -> BTreeMap<String, String> {
             &code[pair[1].0 + 1..pair[2].0],
             &code[pair[2].0 + 1..pair[3].0],
         );
-        if let Some(name) = name.strip_prefix("nicety_police_")
+        if let Some(name) = name.strip_prefix(prefix)
             && between.trim() == ","
         {
             let name = name.strip_suffix("_total").unwrap_or(name);
@@ -29,10 +33,10 @@ fn registered(source: &str) -> BTreeMap<String, String> {
 }
 
 /// Rows of the tables: name without prefix and `_total`, and what the last column says.
-fn documented(page: &str) -> BTreeMap<String, String> {
+fn documented(page: &str, prefix: &str) -> BTreeMap<String, String> {
     let rows = page
         .lines()
-        .filter_map(|line| line.strip_prefix("| `nicety_police_"));
+        .filter_map(|line| line.strip_prefix("| `")?.strip_prefix(prefix));
     let rows = rows.map(|row| {
         let (name, rest) = row.split_once('`').unwrap();
         let help = rest
@@ -47,24 +51,27 @@ fn documented(page: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_page_has_every_metric_of_the_daemon() {
-    let there = registered(&page::read(DAEMON));
-    assert!(there.len() > 15, "{there:?}");
-    let documented = documented(&page::read(PAGE));
-    let missing: Vec<_> = there
-        .iter()
-        .filter(|(name, _)| !documented.contains_key(*name))
-        .collect();
-    assert!(missing.is_empty(), "not in {PAGE}: {missing:#?}");
-    let gone: Vec<_> = documented
-        .keys()
-        .filter(|name| !there.contains_key(*name))
-        .collect();
-    assert!(gone.is_empty(), "in {PAGE} and not in {DAEMON}: {gone:?}");
-    for (name, help) in there {
-        assert_eq!(
-            documented[&name], help,
-            "{PAGE}: {name} has the help that the daemon writes"
-        );
+fn the_page_has_every_metric() {
+    let page = page::read(PAGE);
+    for (file, prefix, least) in SOURCES {
+        let there = registered(&page::read(file), prefix);
+        assert!(there.len() >= least, "{file}: {there:?}");
+        let documented = documented(&page, prefix);
+        let missing: Vec<_> = there
+            .iter()
+            .filter(|(name, _)| !documented.contains_key(*name))
+            .collect();
+        assert!(missing.is_empty(), "not in {PAGE}: {missing:#?}");
+        let gone: Vec<_> = documented
+            .keys()
+            .filter(|name| !there.contains_key(*name))
+            .collect();
+        assert!(gone.is_empty(), "in {PAGE} and not in {file}: {gone:?}");
+        for (name, help) in there {
+            assert_eq!(
+                documented[&name], help,
+                "{PAGE}: {name} has the help that is written with it"
+            );
+        }
     }
 }

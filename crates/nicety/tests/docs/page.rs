@@ -12,7 +12,12 @@ pub fn root() -> PathBuf {
 /// Every page by its path in the repository, and its text.
 pub fn all() -> BTreeMap<String, String> {
     let mut pages = BTreeMap::new();
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+    ] {
         pages.insert(name.to_owned(), read(name));
     }
     below("docs", &mut pages);

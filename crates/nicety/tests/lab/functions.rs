@@ -36,12 +36,28 @@ for vms in 2 3; do (cat plan.toml; echo vms = $vms) >vms$vms.toml; done
 carried out/several vm, vms2.toml --out out/several --cache \"$1\"
 nicety bench vms3.toml --out out/many --engine af_packet --cache \"$1\" || echo many code $?
 ";
-/// Looks at the port after a run, and runs again while somebody else has functions.
+/// Looks at the port after a run, makes and removes functions by hand, and runs again while somebody else
+/// has some.
 const AFTER: &str = "
 functions=/sys/class/net/eth0/device/sriov_numvfs
 carried out/run vm, plan.toml --out out/run --cache \"$1\"
 echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
-echo 1 >$functions
+ip link set eth0 up
+nicety vf enable eth0 9 --state /tmp/state || echo too many code $?
+nicety vf enable eth0 2 --state /tmp/state
+echo enabled $(cat $functions) $(ls -d /sys/class/net/eth0/device/virtfn* | wc -l)
+face=$(ls /sys/class/net/eth0/device/virtfn1/net)
+ip link set $face up
+nicety vf disable eth0 --state /tmp/state || echo in use code $?
+ip link set $face down
+nicety vf limit eth0 0 --max 500mbit --verify 0s --state /tmp/state
+nicety vf enable eth0 3 --state /tmp/state || echo limited code $?
+nicety tune rollback --state /tmp/state
+nicety vf disable eth0 --state /tmp/state
+echo disabled $(cat $functions)
+nicety tune rollback --state /tmp/state
+echo back $(cat $functions)
+nicety vf enable eth0 1 --state /tmp/state
 nicety bench plan.toml --out out/taken --engine af_packet --cache \"$1\" || echo code $?
 ";
 /// Kills a guest that has two functions, and its run, after another run beside it had to leave them
@@ -146,6 +162,24 @@ fn functions_in_a_namespace() {
     let notes = meta(&out.join("run"))["notes"].to_string();
     assert!(notes.contains("two interfaces of driver igbvf"), "{notes}");
     refused(&out, "eth0 has 1 virtual functions already, vf0 is eth");
+    for line in [
+        "too many code 2\n",
+        "eth0: 2 virtual functions, before 0\n",
+        "enabled 2 2\n",
+        "in use code 3\n",
+        "limited code 3\n",
+        "disabled 0\n",
+        "back 2\n",
+        "eth0: 1 virtual function, before 2\n",
+    ] {
+        assert!(ended.stdout.contains(line), "{line}: {ended:?}");
+    }
+    for part in [
+        "in use: vf1: eth",
+        "in use: vf0 has a limit of 500 Mbit/s; ",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}: {ended:?}");
+    }
     sockets(&out, "vm,guest=netns,nic=sriov,pf=eth0", 2);
     several(&out);
     assert!(ended.stdout.contains("many code 3\n"), "{ended:?}");

@@ -37,7 +37,7 @@ nicety: eth0/vf0: 1.001gbit is above the 1gbit that igb takes on this link; writ
 code 2
 nicety: eth0/vf0: the driver igb takes no minimum rate; leave --min away; nicety police keeps guarantees on any driver
 code 2
-nicety: eth0 has no function 9, it has 4 counted from 0; see nicety vf list eth0
+nicety: eth0 has no function 9; its 4 are numbered from 0; see nicety vf list eth0
 code 2
 kernel: vf 2 none
 eth0/vf0: max 500 min 0 → max 0 min 0
@@ -45,11 +45,11 @@ transaction 3: nicety tune rollback 3 undoes it
 kernel: vf 0 none
 eth0/vf1: max 0 min 0 → max 1 min 0
 transaction 4: nicety tune rollback 4 undoes it
-limit not enforced: eth0/vf1 sends much/s in spite of max 1 min 0
+limit not enforced: eth0/vf1 sends much/s despite max 1 min 0
 code 1
 eth0/vf2: max 0 min 0 → max 300 min 0
 transaction 5: nicety tune rollback 5 undoes it
-whether it holds is not tested: eth0/vf2 sends 0 kbit/s, less than the limit
+limit not tested: eth0/vf2 sends 0 kbit/s, less than the limit
 registers, 0 local
 p0: none → 50mbit
 transaction 6: nicety tune rollback 6 undoes it

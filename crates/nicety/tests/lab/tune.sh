@@ -98,7 +98,7 @@ link_up eth0
 change '"ring","interface":"eth0","side":"rx"' 256 512 | plan >$out/ring.json
 nicety tune apply $out/ring.json --state $state --confirm-within 1s >>$out/said
 tries=0
-until nicety tune history --state $state | grep -q '^5 rolled-back (not confirmed in time)'; do
+until nicety tune history -v --state $state | grep -q '^5 rolled-back (not confirmed in time)'; do
     tries=$((tries + 1))
     [ $tries -lt 300 ] || { echo "no rollback"; exit 1; }
     sleep 0.1

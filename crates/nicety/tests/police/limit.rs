@@ -209,7 +209,7 @@ fn a_flood_is_held_by_the_limit() {
         .inside(nicety(["vf", "pacing", "p0", "--over", "100ms"]))
         .run();
     quiet.assert_code(1);
-    assert!(quiet.stderr.starts_with("too little was sent to say how: "));
+    assert!(quiet.stderr.starts_with("too few packets to judge: "));
     let flood = || {
         rig.lab
             .sh(&format!("bash -c '( {FLOOD} ) &' >/dev/null 2>&1"))

@@ -16,6 +16,7 @@ mod lab;
 mod faults;
 mod guests;
 mod guide;
+mod least;
 mod limit;
 mod reload;
 mod served;

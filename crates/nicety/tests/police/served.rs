@@ -1,7 +1,9 @@
 //! The daemon's web server: what a browser, Prometheus and strangers get.
 
-use std::fs;
-use std::os::unix::net::UnixDatagram;
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -123,6 +125,13 @@ fn metrics_health_and_readiness_are_told() {
     let state: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(state["history"], Value::Array(Vec::new()));
     assert_eq!(state["state"]["tenants"][1]["tenant"], "b");
+    // The page says what keeps a tenant from more in the words of the command.
+    daemon.until("the same words for an idle tenant", |_| {
+        let (_, body) = get(&uplink, 9471, "GET /state.json?since=1e12");
+        let state: Value = serde_json::from_str(&body).unwrap();
+        let explained = uplink.police(&["explain", "c"]).run();
+        state["held_by"][2] == "idle" && explained.stdout.starts_with("c: idle, ")
+    });
 
     // A port that is taken is said at once, and nothing has been changed.
     let before = uplink.lab.state();
@@ -196,8 +205,14 @@ fn a_real_prometheus_scrapes_the_daemon() {
     };
     let mut daemon = uplink.daemon(&["--listen", LISTEN]);
     let config = uplink.path("prometheus.yml");
+    let rules = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../packaging/alerts/nicety.rules.yml"
+    );
+    // A copy, which every user may read.
+    fs::copy(rules, uplink.path("nicety.rules.yml")).unwrap();
     let text = format!(
-        "scrape_configs:\n  - job_name: nicety\n    scrape_interval: 500ms\n    scrape_timeout: 500ms\n    static_configs:\n      - targets: [\"{LISTEN}\"]\n"
+        "global:\n  evaluation_interval: 500ms\nrule_files: [nicety.rules.yml]\nscrape_configs:\n  - job_name: nicety\n    scrape_interval: 500ms\n    scrape_timeout: 500ms\n    static_configs:\n      - targets: [\"{LISTEN}\"]\n"
     );
     fs::write(&config, text).unwrap();
     let prometheus = Ends(uplink.spawn_here(&[
@@ -207,14 +222,18 @@ fn a_real_prometheus_scrapes_the_daemon() {
         "--web.listen-address=127.0.0.1:9472",
         "--log.level=error",
     ]));
-    let ask = |query: &str| -> Value {
-        let (_, body) = get(&uplink, 9472, &format!("GET /api/v1/query?query={query}"));
+    let told = |path: &str| -> Value {
+        let (_, body) = get(&uplink, 9472, &format!("GET /api/v1/{path}"));
+        // In chunks, between which their sizes stand.
+        let size = |part: &&str| part.len() < 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
+        let body: String = body.split("\r\n").filter(|part| !size(part)).collect();
         let start = body.find('{').unwrap_or(body.len());
         let end = body.rfind('}').map_or(start, |end| end + 1);
         let answer: Value =
             serde_json::from_str(body.get(start..end).unwrap_or("null")).unwrap_or_default();
-        answer["data"]["result"].clone()
+        answer["data"].clone()
     };
+    let ask = |query: &str| told(&format!("query?query={query}"))["result"].clone();
     let tenants = |answer: &Value| {
         let results = answer.as_array().cloned().unwrap_or_default();
         let mut names: Vec<String> = results
@@ -237,6 +256,14 @@ fn a_real_prometheus_scrapes_the_daemon() {
         periods[0]["value"][1].as_str().is_some_and(|n| n != "0")
     });
     assert_eq!(ask("up")[0]["value"][1], "1");
+    // The alerts are evaluated on what the daemon really writes, and a healthy daemon raises none.
+    let rules = || told("rules")["groups"][0]["rules"].clone();
+    let rules = || rules().as_array().cloned().unwrap_or_default();
+    daemon.until("all alerts evaluated", |_| {
+        rules().len() >= 12 && rules().iter().all(|rule| rule["health"] == "ok")
+    });
+    let firing = rules().into_iter().find(|rule| rule["state"] == "firing");
+    assert_eq!(firing, None);
     drop(prometheus);
     stop(daemon);
 }
@@ -327,7 +354,7 @@ fn the_live_page_works_in_a_browser() {
                 other.state.written_s = 1e9;
                 other.state.tenants[0].tenant = 'd';
                 other.state.tenants[0].limit_bps = 129e6;
-                other.state.tenants[0].bottleneck = {{ kind: 'link', with: ['p', 'q', 'r', 's'], more: 12 }};
+                other.held_by[0] = 'held by the link, shared with p, q, r and 13 more';
                 take(other);
                 await new Promise((done) => setTimeout(done, 50));
                 const cards = document.querySelectorAll('#tenants article');
@@ -380,4 +407,67 @@ impl Uplink {
             .stderr(Stdio::null());
         child::spawn(command).unwrap()
     }
+}
+
+/// The status line and the body of what a socket answers.
+fn ask_socket(socket: &Path, more: &str) -> (String, String) {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let request =
+        format!("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn a_socket_and_a_token_choose_who_may_look() {
+    let _alone = alone();
+    let test = "a_socket_and_a_token_choose_who_may_look";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let (socket, token) = (uplink.path("http.sock"), uplink.path("token"));
+    fs::write(&token, "a-token-of-tests\n").unwrap();
+    let listen = format!("unix:{}", socket.display());
+    let words = [
+        "--listen",
+        &listen,
+        "--listen-token-file",
+        token.to_str().unwrap(),
+    ];
+    let policy = uplink.path("policy.toml");
+    let run: Vec<&str> = ["run", policy.to_str().unwrap()]
+        .into_iter()
+        .chain(words)
+        .collect();
+    fs::set_permissions(&token, Permissions::from_mode(0o644)).unwrap();
+    let open = uplink.police(&run).run();
+    open.assert_code(2);
+    let line = "others can read or write it; run chmod 600 on it";
+    assert!(open.stderr.contains(line), "{}", open.stderr);
+    assert!(!socket.exists());
+
+    fs::set_permissions(&token, Permissions::from_mode(0o600)).unwrap();
+    let mut daemon = uplink.daemon(&words);
+    daemon.until("its line", |daemon| {
+        daemon.stderr().contains("curl --unix-socket")
+    });
+    assert_eq!(socket.metadata().unwrap().mode() & 0o777, 0o660);
+    for more in ["", "Authorization: Bearer another-token\r\n"] {
+        let (head, _) = ask_socket(&socket, more);
+        assert!(head.starts_with("HTTP/1.1 401 "), "{head}");
+        assert!(head.to_lowercase().contains("www-authenticate: "), "{head}");
+    }
+    // The second one is nicety:a-token-of-tests.
+    for shown in [
+        "Bearer a-token-of-tests",
+        "Basic bmljZXR5OmEtdG9rZW4tb2YtdGVzdHM=",
+    ] {
+        let (head, body) = ask_socket(&socket, &format!("Authorization: {shown}\r\n"));
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}\n{body}");
+    }
+    stop(daemon);
+    assert!(!socket.exists());
 }

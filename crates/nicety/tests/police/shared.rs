@@ -256,7 +256,10 @@ fn ports_come_and_go_and_others_meddle() {
     let words = words.into_iter().chain([tune.to_str().unwrap()]);
     let undone = uplink.lab.inside(nicety(words)).run();
     undone.assert_code(1);
-    for part in ["b1: somebody has set ", "wire: 24 bytes more a frame"] {
+    for part in [
+        "b1: another program has set ",
+        "wire: counts 24 bytes more per frame",
+    ] {
         assert!(undone.stderr.contains(part), "{}", undone.stderr);
     }
     // Also when nobody waits for what comes of it; other ports are whoever's.

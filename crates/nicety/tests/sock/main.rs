@@ -15,6 +15,7 @@ mod both_ends;
 mod plan;
 mod served;
 mod strangers;
+mod tokens;
 
 use harness::{Call, Running, nicety};
 use serde_json::Value;
@@ -23,12 +24,20 @@ const TOKEN: &str = "a-token-of-tests";
 
 /// A server on a free port of the loopback interface, and where it listens.
 fn serve() -> (Running, String) {
-    let mut server = nicety(["sock", "serve", "--port", "0", "--token", TOKEN])
-        .limit(harness::LONG)
-        .start();
-    server.until("listening", |server| server.stderr().contains("--to "));
+    listening(nicety(["sock", "serve", "--port", "0", "--token", TOKEN]))
+}
+
+/// A server that begins so, and where it listens.
+fn listening(call: Call) -> (Running, String) {
+    let mut server = call.limit(harness::LONG).start();
+    server.until("listening", |server| {
+        server.stderr().contains("--to ") && server.stderr().ends_with('\n')
+    });
     let said = server.stderr();
-    let to = said.split("--to ").nth(1).unwrap().split(' ').next();
+    let to = said
+        .split("--to ")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next());
     (server, to.unwrap().to_owned())
 }
 
@@ -44,4 +53,10 @@ fn client(to: &str, words: &[&str]) -> Call {
 fn first(stdout: &str) -> Value {
     let report: Value = serde_json::from_str(stdout).unwrap();
     report["series"][0]["results"][0].clone()
+}
+
+/// A message as it crosses the network.
+fn frame(json: &str) -> Vec<u8> {
+    let length = (json.len() as u32).to_be_bytes();
+    [b"NCTY", length.as_slice(), json.as_bytes()].concat()
 }

@@ -5,7 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
 use crate::harness::alone;
-use crate::{client, serve};
+use crate::tokens::between;
+use crate::{client, frame, serve};
 
 /// Accepts one connection, says `words` and keeps it open until the client leaves.
 fn impostor(words: Vec<u8>) -> (String, JoinHandle<()>) {
@@ -18,11 +19,6 @@ fn impostor(words: Vec<u8>) -> (String, JoinHandle<()>) {
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
     (to, thread)
-}
-
-fn frame(json: &str) -> Vec<u8> {
-    let length = (json.len() as u32).to_be_bytes();
-    [b"NCTY", length.as_slice(), json.as_bytes()].concat()
 }
 
 #[test]
@@ -56,7 +52,7 @@ fn garbage_floods_and_silence_do_not_keep_a_client_out() {
     let (_server, to) = serve();
     let huge = [b"NCTY".as_slice(), &u32::MAX.to_be_bytes()].concat();
     let early = frame(r#"{"say":"go"}"#);
-    let bad_order = frame(r#"{"say":"hello","protocol":1,"version":"","token":"x"}"#);
+    let bad_order = frame(r#"{"say":"hello","protocol":2,"version":"","token":"x"}"#);
     for words in [b"GET / HTTP/1.1\r\n\r\n".to_vec(), huge, early, bad_order] {
         let mut stream = TcpStream::connect(&to).unwrap();
         stream.write_all(&words).unwrap();
@@ -139,12 +135,7 @@ fn orders_out_of_range_are_refused_by_the_server_too() {
             "100ms to 1h",
         ),
     ] {
-        let hello = format!(
-            r#"{{"say":"hello","protocol":1,"version":"0","token":"{}"}}"#,
-            crate::TOKEN
-        );
-        let mut stream = TcpStream::connect(&to).unwrap();
-        stream.write_all(&frame(&hello)).unwrap();
+        let mut stream = between(&to).server;
         stream
             .write_all(&frame(&format!(r#"{{"say":"order","ask":{{{ask}}}}}"#)))
             .unwrap();

@@ -10,7 +10,7 @@ const LEAST: f64 = 0.25;
 /// A limit that was lowered is raised by at most this much at once.
 const STEP: f64 = 2.0;
 
-/// What the counters say of a limit.
+/// Whether a limit holds, by the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Enforcement {
@@ -26,7 +26,7 @@ pub enum Enforcement {
 /// How much of its limit a port exceeds, and what is set instead.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leak {
-    /// What a limit is to be multiplied with to hold; 1 when it holds.
+    /// Factor that makes a limit hold; 1 when it holds.
     correction: f64,
     /// What the last one was multiplied with: not as little where that is below a guarantee.
     pub(super) factor: f64,
@@ -110,7 +110,7 @@ impl Leak {
         })
     }
 
-    /// What to set so that `wanted` is kept; not below its `guaranteed` share.
+    /// Limit to set so that `wanted` is kept; not below its `guaranteed` share.
     pub(super) fn lower(&mut self, wanted: f64, guaranteed: f64) -> f64 {
         self.factor = self.correction.max(guaranteed.min(1.0));
         wanted * self.factor

@@ -1,4 +1,4 @@
-//! One port from period to period.
+//! State of one port from period to period.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::meter::Meter;
 use crate::policy::{Policy, PortName};
 use crate::tuning::Tuning;
 
-/// Periods without a word of a port after which what it sent before says nothing any more.
+/// Periods without an answer after which a port's earlier rate is forgotten.
 const FORGET: u32 = 4;
 
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ impl PortState {
         }
     }
 
-    /// Takes another description; what was counted by somebody else says nothing any more.
+    /// Takes a new description; counts of another counter are forgotten.
     pub(super) fn describe(&mut self, setup: &PortSetup, policy: &Policy) {
         let was = std::mem::replace(&mut self.setup, *setup);
         if was.counters != setup.counters {
@@ -97,7 +97,7 @@ impl PortState {
         self.leak.factor < 1.0 && set.is_finite() && reached.contains(&self.rate)
     }
 
-    /// A limit found at the port: somebody else may have changed it.
+    /// A limit found at the port: another program may have changed it.
     pub(super) fn seen_limit(&mut self, found: Option<BitRate>) {
         if let Some(found) = found {
             self.applied = Some(found);
@@ -128,7 +128,7 @@ impl PortState {
         self.silent.then(|| self.in_force().min(self.cap))
     }
 
-    /// It is there, and nobody counts what it sends.
+    /// It is there and has no counter.
     pub(super) fn uncounted(&mut self) {
         self.fresh = false;
         self.rate = 0.0;
@@ -183,7 +183,7 @@ impl PortState {
         }
     }
 
-    /// What matters of it where its tenant has several.
+    /// Its part when its tenant has several ports.
     pub(super) fn part(&self) -> Part {
         Part {
             demand: match (self.kept(), self.want) {
@@ -196,7 +196,7 @@ impl PortState {
         }
     }
 
-    /// What is reported of it.
+    /// Report of the port.
     pub(super) fn reported(&self) -> PortDecision {
         PortDecision {
             port: Arc::clone(&self.name),

@@ -1,4 +1,4 @@
-//! What a port is like.
+//! How a port is limited and counted.
 
 use crate::driver::Steps;
 use crate::meter::Counters;

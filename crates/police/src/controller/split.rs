@@ -1,4 +1,4 @@
-//! What the ports of one tenant may send of what it may.
+//! Splits a tenant's rate among its ports.
 
 use crate::level::{Share, level};
 
@@ -8,11 +8,11 @@ const KEEP: f64 = 0.05;
 /// A port of a tenant with several, in bits per second.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
-    /// What it wants; as much as it may have at most when that is not known.
+    /// Its demand; its ceiling when that is not known.
     pub(super) demand: f64,
     /// The lowest limit it takes.
     pub(super) low: f64,
-    /// What it may have at most.
+    /// Its ceiling.
     pub(super) top: f64,
 }
 

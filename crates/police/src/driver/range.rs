@@ -26,7 +26,7 @@ pub struct RateRange {
     pub top: Top,
     /// Step in Mbit/s: the driver rounds down to it, or refuses what is between.
     pub step_mbit: u32,
-    /// What lies below the lowest is raised to it rather than refused.
+    /// Rates below the lowest are raised to it, not refused.
     pub raises: bool,
     /// A rate of 0 leaves the limit as it is: none is the speed of the link, which is also what the driver
     /// tells then.
@@ -40,7 +40,7 @@ pub struct AcceptedLimit {
     pub max_mbit: u32,
     /// Minimum in Mbit/s, 0 for none.
     pub min_mbit: u32,
-    /// What was rounded, for the user: `120mbit → 100mbit, steps of 50mbit`.
+    /// Message about rounding, for the user: `120mbit → 100mbit, steps of 50mbit`.
     pub rounded: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl Refusal {
     }
 }
 
-/// A grid of rates in bits per second: what a controller may choose from.
+/// A grid of rates in bits per second for a controller to choose from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steps {
     /// Lowest.

@@ -1,4 +1,4 @@
-//! The table.
+//! Table of drivers and their abilities.
 
 use super::range::{RateRange, Top};
 use super::{Driver, Minimum, VfCounters};

@@ -1,4 +1,4 @@
-//! What happens at one port.
+//! Events at one port.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ use super::Priority;
 pub const SOFTWARE_ONLY: &str =
     "limited in software only: frames that the NIC switches itself pass";
 
-/// What happens at one port.
+/// Events at one port.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PortEvent {
     /// It is not there any more.
     Gone,
     /// It is there again.
     Back,
-    /// It has another name, and what was found there was put back.
+    /// It has another name, and its former limit was put back.
     Renamed {
         /// The name that it has now.
         now: String,
-        /// What came of putting it back.
+        /// Result of putting it back.
         outcome: Outcome,
     },
     /// It has not the limit that it should have.
@@ -47,7 +47,7 @@ pub enum PortEvent {
     },
     /// The host alone limits it.
     SoftwareOnly,
-    /// Nobody counts what it sends.
+    /// It has no counter.
     Uncounted,
 }
 
@@ -56,9 +56,9 @@ pub enum PortEvent {
 pub enum PortTrouble {
     /// It cannot be limited now: why.
     Waits(String),
-    /// A qdisc of somebody else is in the way: its kind.
+    /// Kind of another program's qdisc in its place.
     Foreign(String),
-    /// The kernel refused: what it says.
+    /// The kernel's message of refusal.
     Refused(String),
     /// The kernel has made another limit of it.
     ReadBack {
@@ -70,7 +70,7 @@ pub enum PortTrouble {
 }
 
 impl PortTrouble {
-    /// Why the port waits, for those who ask for its state.
+    /// Why the port waits.
     pub fn waits(&self) -> Option<String> {
         match self {
             Self::Waits(why) => Some(why.clone()),

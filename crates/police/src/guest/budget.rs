@@ -1,4 +1,4 @@
-//! How fast one connection is answered, and how often refusals are reported.
+//! Limits how fast one connection is answered, and how often refusals are reported.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Refusals of one tenant are reported no more often than this.
 const REPORT: Duration = Duration::from_secs(10);
 
-/// What a connection may still ask for. Times are of one clock that only goes forward.
+/// Remaining requests of a connection. Times are of one clock that only goes forward.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     /// Less than the whole budget is left until then.
@@ -27,6 +27,17 @@ impl Budget {
         let full = now.checked_sub(PAUSE * BURST);
         self.next = full.map_or(self.next, |full| self.next.max(full)) + PAUSE;
         self.next
+    }
+
+    /// Charges something that comes now and cannot wait; false, and nothing is charged, when the budget
+    /// is used up.
+    pub fn may(&mut self, now: Duration) -> bool {
+        let mut charged = *self;
+        let may = charged.charge(now) <= now + PAUSE;
+        if may {
+            *self = charged;
+        }
+        may
     }
 }
 
@@ -67,6 +78,17 @@ mod tests {
         for over in 1..=3 {
             assert_eq!(budget.charge(ms(20_000)), ms(20_000 + 50 * over));
         }
+    }
+
+    #[test]
+    fn what_cannot_wait_is_refused_once_the_budget_is_used_up() {
+        let mut budget = Budget::begin(ms(10_000));
+        assert!(budget.may(ms(10_000)));
+        assert!(!budget.may(ms(10_001)));
+        assert!(budget.may(ms(10_050)));
+        // Refusals cost nothing: after a second all of it is there.
+        let taken = (0..100).filter(|_| budget.may(ms(20_000))).count();
+        assert_eq!(taken, 21);
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Lines out of a stream of bytes, with memory for one line and no more.
+//! Splits a stream of bytes into lines, with memory for one line only.
 
 use super::LONGEST;
 
-/// What comes out of a stream.
+/// Item of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// A line without its end.
     Whole(Vec<u8>),
-    /// A line longer than [`LONGEST`] began; its rest is passed over.
+    /// A line longer than [`LONGEST`] began; its rest is no request.
     TooLong,
 }
 
@@ -19,7 +19,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes; what they complete comes out in their order.
+    /// Takes bytes and returns the completed lines, in order.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Line> {
         let mut out = Vec::new();
         for byte in bytes {

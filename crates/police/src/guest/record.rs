@@ -1,4 +1,4 @@
-//! What a guest is told of itself, and its soft limit.
+//! What a guest may see of itself, and its soft limit.
 
 use std::fmt;
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl fmt::Display for Record {
 /// The soft limit of a tenant: one that holds until it is changed, and one for a while before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Soft {
-    /// What it may never exceed. It may change: what was asked for stays, and is cut when used.
+    /// Hard limit. When it changes, the requested soft limit stays and is cut when used.
     hard: BitRate,
     permanent: Option<BitRate>,
     lease: Option<Lease>,

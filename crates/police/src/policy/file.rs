@@ -14,7 +14,7 @@ use super::{GuestChannel, LEAST_RATE, PortName, PortNameError};
 const NAME_CHARS: usize = 64;
 const MAX_WEIGHT: f64 = 1e6;
 
-/// What a policy without tenants is answered with.
+/// Message for a policy without tenants.
 pub(super) const NO_TENANT: [&str; 2] = [
     "the policy has no tenant",
     "add a line [[tenant]] and below it name = \"a\" and ports = [\"tap0\"]",
@@ -30,7 +30,7 @@ pub(super) const TABLES: [Top; 2] = [
     ),
 ];
 
-/// A policy file: who may have how much of a link.
+/// A policy file: how much of a link each tenant may have.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("required" = ["link", "tenant"]))]
@@ -38,7 +38,7 @@ pub struct PolicyFile {
     /// The shared link.
     #[schemars(with = "LinkFile")]
     pub(super) link: Option<Spanned<LinkFile>>,
-    /// Who shares it.
+    /// Tenants that share it.
     #[serde(default)]
     #[schemars(with = "Vec<TenantFile>")]
     pub(super) tenant: Vec<Spanned<TenantFile>>,
@@ -57,7 +57,7 @@ pub(super) struct LinkFile {
     pub(super) period: Option<Period>,
 }
 
-/// Somebody with one or several ports.
+/// A tenant with one or several ports.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TenantFile {

@@ -1,4 +1,4 @@
-//! From text to a checked [`Policy`].
+//! Parses text into a checked [`Policy`].
 
 use std::collections::HashSet;
 

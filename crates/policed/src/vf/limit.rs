@@ -127,7 +127,7 @@ fn function(inventory: &Inventory, request: LimitRequest<'_>, vf: u32) -> Result
             ),
             count => Error::refused(
                 ProblemCode::LimitRefused,
-                format!("{nic} has no function {vf}, it has {count} counted from 0"),
+                format!("{nic} has no function {vf}; its {count} are numbered from 0"),
                 format!("see nicety vf list {nic}"),
             ),
         });
@@ -136,7 +136,7 @@ fn function(inventory: &Inventory, request: LimitRequest<'_>, vf: u32) -> Result
         return Err(Error::refused(
             ProblemCode::MachineLacks,
             format!("the driver of {nic} is not known"),
-            "is /sys mounted?",
+            "mount sysfs at /sys",
         ));
     };
     let link = inventory.places.speed_mbit(nic).map(BitRate::from_mbit);
@@ -256,7 +256,7 @@ fn instead(name: &str, kind: &str, stands_for: Option<&str>) -> Error {
     match kind {
         "openvswitch" => refuse(
             format!("{name} is the host's own port of an Open vSwitch"),
-            "limit the tap, veth or vhost-user port of who sends".to_owned(),
+            "limit the tap, veth or vhost-user port of the sender".to_owned(),
         ),
         _ => refuse(
             format!("{name} is no tap, veth or macvtap"),

@@ -130,9 +130,9 @@ impl Senders for PktgenSenders {
         for (side, port) in self.ports.iter_mut().enumerate() {
             if let Some(loaded) = &mut port.loaded {
                 let name = &port.spec.interface;
-                let words = trial_words(&port.shape, side, order, delay);
+                let stream = trial_stream(&port.shape, side, order, delay);
                 let maps = &mut loaded.stamper.maps;
-                maps.prepare(&[words])
+                maps.prepare(&[stream])
                     .map_err(|source| PortError::new(name, source))?;
                 let (bytes, frames) = (port.template.frame_bytes(), order.frames().max(1));
                 self.controls[loaded.control].arrange(name, bytes, frames, delay)?;
@@ -187,7 +187,7 @@ impl PktgenSenders {
 }
 
 /// The stream of `side` as the program wants it: its schedule is pktgen's.
-fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) -> abi::StreamWords {
+fn trial_stream(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) -> abi::Stream {
     abi::Sending {
         shape,
         stream: side as u8,
@@ -201,7 +201,7 @@ fn trial_words(shape: &Shape, side: usize, order: &TrialOrder, delay_ns: u64) ->
         // The program is on the port itself.
         interface: (0, 0),
     }
-    .words()
+    .stream()
 }
 
 #[cfg(test)]
@@ -224,13 +224,14 @@ mod tests {
         };
         let template = templates_for_test();
         let shape = Shape::of(&template);
-        let words = trial_words(&shape, 1, &order, delay_ns(order.load.0));
-        assert_eq!((words[0], words[6]), (3_000_000, 0x103));
+        let stream = trial_stream(&shape, 1, &order, delay_ns(order.load.0));
+        assert_eq!((stream.frames, stream.identity), (3_000_000, 0x103));
         // 333 ns, give or take what a double leaves of it.
-        let step = words[2] as f64 + words[3] as f64 / 4_294_967_296.0;
+        let step = stream.step_ns as f64 + stream.step_frac as f64 / 4_294_967_296.0;
         assert!((step - 333.0).abs() < 1e-6, "{step}");
         // Flat out.
-        assert_eq!(trial_words(&shape, 1, &order, 0)[2..4], [0, 0]);
+        let flat_out = trial_stream(&shape, 1, &order, 0);
+        assert_eq!((flat_out.step_ns, flat_out.step_frac), (0, 0));
     }
 
     fn templates_for_test() -> Template {

@@ -1,4 +1,4 @@
-//! What user space and `bpf/transmit.bpf.c` tell each other: `struct stream`, as words.
+//! What user space and `bpf/transmit.bpf.c` tell each other.
 
 use nicety_account::slots::SLOTS;
 use nicety_model::{Fps, PacingReport};
@@ -8,16 +8,14 @@ use nicety_packet::{Side, Template, ethernet, ipv4, udp, vlan};
 use crate::marks::{Made, Marks};
 use crate::pace::Arrears;
 
-/// Words of `struct stream`.
-pub(crate) const STREAM_WORDS: usize = 49;
-/// Words of `struct control`.
-pub(crate) const CONTROL_WORDS: usize = 4;
+mod mirror;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use mirror::{Control, ControlWords, Stream, StreamWords};
 
 /// Words of `struct marks`: two slots each.
 pub(crate) const MARK_WORDS: usize = SLOTS / 2;
-
-/// `struct stream`.
-pub(crate) type StreamWords = [u64; STREAM_WORDS];
 
 /// Bits of the linear part of the lateness histogram.
 const LINEAR_BITS: u32 = 6;
@@ -115,34 +113,32 @@ pub(crate) struct Sending<'a> {
 
 impl Sending<'_> {
     /// As the program wants it.
-    pub(crate) fn words(&self) -> StreamWords {
+    pub(crate) fn stream(&self) -> Stream {
         let shape = self.shape;
         let step_ns = 1e9 / self.rate.0;
-        let mut words = [0; STREAM_WORDS];
-        let settings = [
-            self.frames,
-            self.run_ns,
-            step_ns as u64,
+        Stream {
+            frames: self.frames,
+            run_ns: self.run_ns,
+            step_ns: step_ns as u64,
             // Exact to 2^-33 ns per frame: 0.5 ns after four billion frames.
-            (step_ns.fract() * 4_294_967_296.0).round() as u64,
-            (self.arrears.kept.saturating_sub(1) as f64 * step_ns) as u64,
-            (self.arrears.most as f64 * step_ns).ceil() as u64,
-            u64::from(self.stream) << 8 | u64::from(self.trial),
-            u64::from(shape.flows),
-            u64::from(shape.side_b),
-            u64::from(shape.tagged),
-            u64::from(shape.ip_sum),
-            u64::from(shape.udp_sum),
-        ];
-        words[..12].copy_from_slice(&settings);
-        words[12..15].copy_from_slice(&shape.link);
-        words[15..19].copy_from_slice(&shape.net);
-        words[19] = u64::from(self.interface.0);
-        words[20] = self.interface.1;
-        words[44] = u64::from(self.follow);
-        words[48] = u64::from(shape.stations);
-        words[45] = (f64::from(self.follow) * step_ns).ceil() as u64;
-        words
+            step_frac: (step_ns.fract() * 4_294_967_296.0).round() as u64,
+            keep_ns: (self.arrears.kept.saturating_sub(1) as f64 * step_ns) as u64,
+            catch_up_ns: (self.arrears.most as f64 * step_ns).ceil() as u64,
+            identity: u64::from(self.stream) << 8 | u64::from(self.trial),
+            flows: u64::from(shape.flows),
+            side_b: u64::from(shape.side_b),
+            tagged: u64::from(shape.tagged),
+            ip_sum: u64::from(shape.ip_sum),
+            udp_sum: u64::from(shape.udp_sum),
+            link: shape.link,
+            net: shape.net,
+            ifindex: u64::from(self.interface.0),
+            netns: self.interface.1,
+            follow: u64::from(self.follow),
+            follow_ns: (f64::from(self.follow) * step_ns).ceil() as u64,
+            stations: u64::from(shape.stations),
+            ..Stream::default()
+        }
     }
 }
 
@@ -195,40 +191,27 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    pub(crate) fn read(words: &StreamWords) -> Self {
-        let [start_ns, due_ns, _frac, made, first_ns, last_ns, ended] =
-            [21, 22, 23, 24, 25, 26, 27].map(|n| words[n]);
-        let [
-            slips,
-            slipped_ns,
-            slip_max_ns,
-            late_max_ns,
-            _streak,
-            streak_max,
-        ] = [28, 29, 30, 31, 32, 33].map(|n| words[n]);
-        let [unsent, accepted, refused, failed, error, ready] =
-            [34, 35, 36, 37, 38, 39].map(|n| words[n]);
-        let [_seen, _resumes, rests, rested_ns] = [40, 41, 42, 43].map(|n| words[n]);
+    pub(crate) fn read(stream: &Stream) -> Self {
         Self {
-            start_ns,
-            due_ns,
-            made,
-            first_ns,
-            last_ns,
-            ended: ended != 0,
-            slips,
-            slipped_ns,
-            slip_max_ns,
-            late_max_ns,
-            streak_max,
-            unsent,
-            accepted,
-            refused,
-            failed,
-            error: i32::try_from(error).unwrap_or(0),
-            ready: ready != 0,
-            rests,
-            rested_ns,
+            start_ns: stream.begun,
+            due_ns: stream.due_ns,
+            made: stream.done,
+            first_ns: stream.first_ns,
+            last_ns: stream.last_ns,
+            ended: stream.ended != 0,
+            slips: stream.slips,
+            slipped_ns: stream.slipped_ns,
+            slip_max_ns: stream.slip_max_ns,
+            late_max_ns: stream.late_max_ns,
+            streak_max: stream.streak_max,
+            unsent: stream.unsent,
+            accepted: stream.accepted,
+            refused: stream.refused,
+            failed: stream.failed,
+            error: i32::try_from(stream.error).unwrap_or(0),
+            ready: stream.ready != 0,
+            rests: stream.rests,
+            rested_ns: stream.rested_ns,
         }
     }
 
@@ -286,72 +269,4 @@ fn upper_edge(bucket: usize) -> u64 {
     }
     let (octave, part) = ((bucket - linear) / HALF, (bucket - linear) % HALF);
     (((HALF + part + 1) as u64) << (octave + 1)) - 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bucket_edges() {
-        for (bucket, edge) in [
-            (0, 0),
-            (63, 63),
-            (64, 65),
-            (95, 127),
-            (96, 131),
-            (127, 255),
-            (BUCKETS - 1, (1 << 34) - 1),
-        ] {
-            assert_eq!(upper_edge(bucket), edge, "{bucket}");
-        }
-    }
-
-    #[test]
-    fn p99_is_the_bucket_of_the_99th_of_100() {
-        let mut lateness = vec![0; BUCKETS];
-        assert_eq!(p99_ns(&lateness), 0);
-        lateness[3] = 98;
-        lateness[40] = 1;
-        lateness[90] = 1;
-        assert_eq!(p99_ns(&lateness), 40);
-        lateness[40] = 0;
-        lateness[90] = 2;
-        assert_eq!(p99_ns(&lateness), upper_edge(90));
-    }
-
-    #[test]
-    fn a_step_is_whole_and_fraction() {
-        let shape = Shape {
-            tagged: false,
-            side_b: false,
-            flows: 1,
-            stations: 2,
-            ip_sum: 0,
-            udp_sum: 0,
-            link: [0; 3],
-            net: [0; 4],
-        };
-        let of = |catch_up| {
-            Sending {
-                shape: &shape,
-                stream: 1,
-                trial: 2,
-                rate: Fps(3e6),
-                arrears: Arrears::of(Fps(3e6), catch_up),
-                frames: 10,
-                follow: 3,
-                run_ns: 6,
-                interface: (7, 8),
-            }
-            .words()
-        };
-        let words = of(true);
-        // 333.3 ns: a third is 0x5555_5555 of 2^32.
-        assert_eq!(words[2..6], [333, 0x5555_5555, 21_000, 21_334]);
-        assert_eq!((words[6], words[19], words[20]), (0x102, 7, 8));
-        assert_eq!((words[44], words[45], words[48]), (3, 1000, 2));
-        // Nothing is owed after a slip, unless the sender is to catch up.
-        assert_eq!(of(false)[2..6], [333, 0x5555_5555, 0, 21_334]);
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use aya::Ebpf;
 use aya::maps::{Array, Map, MapData};
 
-use super::abi::{LATENESS_WORDS, MARK_WORDS, Sent, StreamWords};
+use super::abi::{LATENESS_WORDS, MARK_WORDS, Sent, Stream, StreamWords};
 use super::object::{lacks, map};
 use super::unsupported::{Unsupported, refused};
 use crate::marks::Marks;
@@ -31,11 +31,11 @@ impl StreamMaps {
     }
 
     /// Sets up the streams of a trial. Nothing is sent before [`Self::open_gate`].
-    pub(crate) fn prepare(&mut self, streams: &[StreamWords]) -> Result<(), Unsupported> {
+    pub(crate) fn prepare(&mut self, streams: &[Stream]) -> Result<(), Unsupported> {
         let set = |error| refused(&error);
         self.set_gate(0)?;
-        for (index, words) in (0..).zip(streams) {
-            self.streams.set(index, words, 0).map_err(set)?;
+        for (index, stream) in (0..).zip(streams) {
+            self.streams.set(index, stream.words(), 0).map_err(set)?;
             let empty = [0; LATENESS_WORDS];
             self.lateness.set(index, empty, 0).map_err(set)?;
             self.marks.set(index, [0; MARK_WORDS], 0).map_err(set)?;
@@ -56,7 +56,8 @@ impl StreamMaps {
     /// What became of stream `index` so far.
     pub(crate) fn sent(&self, index: u32) -> Result<Sent, Unsupported> {
         let words = self.streams.get(&index, 0);
-        Ok(Sent::read(&words.map_err(|error| refused(&error))?))
+        let stream = Stream::of(words.map_err(|error| refused(&error))?);
+        Ok(Sent::read(&stream))
     }
 
     /// Lateness histogram of stream `index`.

@@ -35,6 +35,9 @@ pub(crate) fn map<T: TryFrom<Map, Error = aya::maps::MapError>>(
 }
 
 #[cfg(test)]
+pub(crate) mod btf;
+
+#[cfg(test)]
 mod tests {
     use std::io::Write as _;
     use std::process::{Command, Stdio};

@@ -241,7 +241,7 @@ impl XdpSenders {
         for thread in 0..threads {
             let first = thread * streams as usize;
             let words: Vec<_> = (first..first + streams as usize)
-                .map(|side| self.words(job, side, pace))
+                .map(|side| self.stream(job, side, pace))
                 .collect();
             let interface = &self.ports[first].spec.interface;
             self.transmitters[thread]
@@ -284,7 +284,7 @@ impl XdpSenders {
         Ok((sendings, workers))
     }
 
-    fn words(&self, job: &Job, side: usize, pace: Fps) -> abi::StreamWords {
+    fn stream(&self, job: &Job, side: usize, pace: Fps) -> abi::Stream {
         let port = &self.ports[side];
         let interface = port.attached.as_ref();
         abi::Sending {
@@ -302,7 +302,7 @@ impl XdpSenders {
             run_ns: job.run_ns,
             interface: interface.map_or((0, 0), |at| (at.socket.index(), at.netns)),
         }
-        .words()
+        .stream()
     }
 
     /// The work of sending thread `n`.

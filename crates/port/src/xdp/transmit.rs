@@ -9,7 +9,7 @@ use aya::maps::{Array, DevMap, MapData};
 use aya::programs::{BtfTracePoint, ProgramError, TestRun, TestRunAttrs, TestRunOptions, Xdp};
 use aya::{Btf, Ebpf};
 
-use super::abi::{CONTROL_WORDS, Sent, StreamWords};
+use super::abi::{Control, ControlWords, Sent, Stream};
 use super::interrupt::Interruptible;
 use super::keep::Kept;
 use super::maps::{StreamMaps, take};
@@ -28,7 +28,7 @@ pub(crate) struct Transmitter {
     // The programs live as long as this does; the counter is detached with it.
     loaded: Ebpf,
     pub(super) maps: StreamMaps,
-    control: Mutex<Array<MapData, [u64; CONTROL_WORDS]>>,
+    control: Mutex<Array<MapData, ControlWords>>,
     ports: DevMap<MapData>,
     /// A frame as the kernel puts it into a new page.
     frame: Box<[u8]>,
@@ -91,10 +91,13 @@ impl Transmitter {
 
     /// Sets up the streams of a trial; those beyond stay silent. Nothing is due before
     /// [`StreamMaps::open_gate`].
-    pub(crate) fn prepare(&mut self, streams: &[StreamWords]) -> Result<(), Unsupported> {
+    pub(crate) fn prepare(&mut self, streams: &[Stream]) -> Result<(), Unsupported> {
         self.maps.prepare(streams)?;
-        let control = [streams.len() as u64, 0, 0, 0];
-        let set = self.control().set(0, control, 0);
+        let control = Control {
+            streams: streams.len() as u64,
+            ..Control::default()
+        };
+        let set = self.control().set(0, control.words(), 0);
         set.map_err(|error| refused(&error))
     }
 
@@ -103,13 +106,12 @@ impl Transmitter {
         std::thread::sleep(length);
         let error = |error| refused(&error);
         let mut control = self.control();
-        let [streams, turn, cpu, resumes] = control.get(&0, 0).map_err(error)?;
-        control
-            .set(0, [streams, turn, cpu, resumes + 1], 0)
-            .map_err(error)
+        let mut told = Control::of(control.get(&0, 0).map_err(error)?);
+        told.resumes += 1;
+        control.set(0, told.words(), 0).map_err(error)
     }
 
-    fn control(&self) -> MutexGuard<'_, Array<MapData, [u64; CONTROL_WORDS]>> {
+    fn control(&self) -> MutexGuard<'_, Array<MapData, ControlWords>> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

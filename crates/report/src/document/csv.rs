@@ -64,6 +64,15 @@ impl<T: Value + ?Sized> Value for &T {
     }
 }
 
+/// A field that no spreadsheet takes for a formula (OWASP, CSV Injection): names come from plans, hosts and
+/// tenants. A number keeps its sign.
+fn inert(field: String) -> String {
+    match field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err() {
+        true => format!("'{field}"),
+        false => field,
+    }
+}
+
 /// Writes a header and the rows.
 pub(crate) fn write<T>(
     out: &mut impl Write,
@@ -76,9 +85,12 @@ pub(crate) fn write<T>(
     };
     let mut csv = ::csv::Writer::from_writer(out);
     let names = columns.iter().map(|(name, _)| name.as_ref().to_owned());
-    let rows = rows
-        .into_iter()
-        .map(|row| columns.iter().map(|(_, field)| field(&row)).collect());
+    let rows = rows.into_iter().map(|row| {
+        columns
+            .iter()
+            .map(|(_, field)| inert(field(&row)))
+            .collect()
+    });
     for row in std::iter::once::<Vec<String>>(names.collect()).chain(rows) {
         csv.write_record(&row)
             .map_err(|source| match source.into_kind() {
@@ -90,4 +102,39 @@ pub(crate) fn write<T>(
             })?;
     }
     csv.flush().map_err(write)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_field_is_a_formula() {
+        let columns: [Field<&str>; 1] = [("name", |row| row.to_string())];
+        let rows = [
+            "=cmd|' /C calc'!A0",
+            "+1+1",
+            "-2+3",
+            "@SUM(A1)",
+            "\t=1",
+            "-2.5",
+            "+3e9",
+            "a=b",
+        ];
+        let mut out = Vec::new();
+        write(&mut out, &columns, rows).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let expected = [
+            "name",
+            "'=cmd|' /C calc'!A0",
+            "'+1+1",
+            "'-2+3",
+            "'@SUM(A1)",
+            "'\t=1",
+            "-2.5",
+            "+3e9",
+            "a=b",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
 }

@@ -233,7 +233,8 @@ fn part(table: &Table, caption: &str, rows: &[Vec<Cell>]) -> Markup {
     // In tables of thousands of rows meanings would be most of the page.
     let meanings = table.rows.len() <= MOST;
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(caption) {
+        // A name of its own: a section may have the caption's words as its title.
+        div.scroll tabindex="0" role="region" aria-label={ "Table: " (caption) } {
             table.sortable {
                 caption { (caption) }
                 thead {

@@ -114,6 +114,8 @@ pub struct Table {
     pub(crate) headed: usize,
     /// Columns given up at narrow widths, first one first.
     pub(crate) narrow: Vec<(String, Narrow)>,
+    /// Whether a terminal breaks fields of [`Kind::Wide`]; the first column must not be empty then.
+    pub(crate) wraps: bool,
 }
 
 impl Table {
@@ -179,6 +181,12 @@ impl Table {
             .iter()
             .map(|(name, what)| ((*name).to_owned(), *what))
             .collect();
+        self
+    }
+
+    /// With sentences broken where the terminal is too narrow for them.
+    pub(crate) fn wrapped(mut self) -> Self {
+        self.wraps = true;
         self
     }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{Cell as Column, CellAlignment, ContentArrangement};
+use comfy_table::{Cell as Column, CellAlignment, ColumnConstraint, ContentArrangement};
 
 use super::table::Narrow;
 use super::{Badge, Block, Cell, Document, Headline, Kind, Table};
@@ -206,7 +206,18 @@ impl Page {
             self.line(&head);
         }
         let mut under = "";
-        for (at, line) in lines.enumerate().take(table.rows.len()) {
+        let mut begun = 0;
+        for line in lines {
+            // What is broken goes on below empty fields.
+            if shown.wraps.is_some() && line.starts_with(' ') {
+                self.line(line);
+                continue;
+            }
+            let at = begun;
+            begun += 1;
+            if at == table.rows.len() {
+                break;
+            }
             let heading = table.headings.get(at).filter(|_| shown.headed);
             if let Some(heading) = heading.filter(|heading| *heading != under) {
                 under = heading;
@@ -309,7 +320,12 @@ struct Shown {
     fits: bool,
     /// Columns whose unit is not the same in all rows.
     units: Vec<bool>,
+    /// Width to which sentences are broken.
+    wraps: Option<u16>,
 }
+
+/// Columns that a sentence has at least, before another column is given up for it.
+const SENTENCE: u16 = 20;
 
 impl Shown {
     fn of(table: &Table, width: u16) -> Self {
@@ -324,8 +340,18 @@ impl Shown {
             headed: !table.headings.is_empty(),
             fits: true,
             units: (0..table.head.len()).map(units).collect(),
+            wraps: None,
         };
-        let widths = shown.build(table).column_max_content_widths();
+        let mut widths = shown.build(table).column_max_content_widths();
+        let whole: usize = widths.iter().map(|width| usize::from(*width) + 2).sum();
+        if table.wraps && whole > usize::from(width) + 2 {
+            shown.wraps = Some(width);
+            for (at, (_, kind)) in table.head.iter().enumerate() {
+                if *kind == Kind::Wide {
+                    widths[at] = widths[at].min(SENTENCE);
+                }
+            }
+        }
         let fits = |columns: &[usize]| {
             let gaps = 2 * columns.len().saturating_sub(1);
             let content = columns.iter().map(|at| usize::from(widths[*at]));
@@ -374,9 +400,18 @@ impl Shown {
             };
             built.add_row(self.columns.iter().map(field));
         }
+        if let Some(width) = self.wraps {
+            // The last column has a gap behind it too.
+            built
+                .set_content_arrangement(ContentArrangement::Dynamic)
+                .set_width(width + 2);
+        }
         for (at, column) in self.columns.iter().enumerate() {
             if let Some(layout) = built.column_mut(at) {
                 layout.set_padding((0, 2));
+                if self.wraps.is_some() && table.head[*column].1 != Kind::Wide {
+                    layout.set_constraint(ColumnConstraint::ContentWidth);
+                }
                 if table.head[*column].1.is_number() {
                     layout.set_cell_alignment(CellAlignment::Right);
                 }

@@ -4,13 +4,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use nicety_model::run::CellSummary;
-use nicety_model::{CellResult, CoreUse, Purpose, SearchBounds, Verdict};
+use nicety_model::{
+    CellKey, CellResult, CoreUse, Direction, FrameSize, Purpose, SearchBounds, TrialRecord, Verdict,
+};
 use serde::Serialize;
 
 use super::left::Expected;
 
 /// Results that are remembered as lines.
 const RECENT: usize = 12;
+/// Trials of a search that are remembered: more than any search makes.
+const TRIALS: usize = 300;
 
 /// How far one cell is.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -21,8 +25,23 @@ pub struct Square {
     pub worst: Option<Verdict>,
     /// Throughput of the last repeat.
     pub fps: Option<f64>,
+    /// Ends of the interval of the throughput, where visits make one result.
+    pub interval_fps: Option<(f64, f64)>,
     /// It cannot be measured here.
     pub skipped: bool,
+    /// What is sent.
+    pub point: Option<Point>,
+}
+
+/// What a cell sends through its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Point {
+    /// Frame size.
+    pub frame_size_bytes: FrameSize,
+    /// Direction.
+    pub direction: Direction,
+    /// Flows per direction.
+    pub flows: u32,
 }
 
 /// Cells of one path.
@@ -51,9 +70,25 @@ pub struct Now {
     pub scale_fps: f64,
 }
 
+/// A trial that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Tried {
+    /// Load per direction in frames/s.
+    pub load_fps: f64,
+    /// Lost over sent.
+    pub loss_ratio: f64,
+    /// Why it was run.
+    pub purpose: Purpose,
+    /// Whether the loss is within the goal, as the search judges it; absent where it does not count.
+    pub within: Option<bool>,
+}
+
 /// State of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Board {
+    /// What the host is called; absent when it is not to be published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// By path, in the plan's order.
     pub rows: Vec<Row>,
     /// Repeats of each cell.
@@ -62,6 +97,14 @@ pub struct Board {
     pub stage: String,
     /// The cell being measured.
     pub now: Option<Now>,
+    /// Highest loss that a load may have to count as carried.
+    pub loss_goal_ratio: Option<f64>,
+    /// The cell whose search `trials` are, this one or the last.
+    pub searched: String,
+    /// Trials of that search, in order of time.
+    pub trials: Vec<Tried>,
+    /// Trials of this session.
+    pub trials_total: u64,
     /// Socket tests that ended.
     pub sockets: u32,
     /// Expected end, smoothed.
@@ -95,6 +138,22 @@ impl Board {
         }
     }
 
+    /// A run of these cells.
+    pub fn of<'k>(keys: impl Iterator<Item = &'k CellKey> + Clone, repeats: u32) -> Self {
+        let names = keys.clone().map(|key| (key.path_name(), key.name()));
+        let mut board = Self::new(names, repeats);
+        for key in keys {
+            if let Some(square) = board.square(&key.name()) {
+                square.point = Some(Point {
+                    frame_size_bytes: key.frame_size_bytes,
+                    direction: key.direction,
+                    flows: key.flows,
+                });
+            }
+        }
+        board
+    }
+
     /// Something is done between cells.
     pub fn stage(&mut self, text: &str) {
         text.clone_into(&mut self.stage);
@@ -108,6 +167,8 @@ impl Board {
             control,
             ..Now::default()
         });
+        name.clone_into(&mut self.searched);
+        self.trials.clear();
     }
 
     /// A trial begins.
@@ -120,6 +181,22 @@ impl Board {
             .scale_fps
             .max(load_fps)
             .max(bounds.upper_fps.unwrap_or(0.0));
+    }
+
+    /// A trial ended, and the search knows this now.
+    pub fn tried(&mut self, trial: &TrialRecord, within: Option<bool>, bounds: SearchBounds) {
+        self.trials_total += 1;
+        if let Some(now) = &mut self.now {
+            now.bounds = bounds;
+        }
+        if self.trials.len() < TRIALS {
+            self.trials.push(Tried {
+                load_fps: trial.load_fps,
+                loss_ratio: trial.loss_ratio.0,
+                purpose: trial.purpose,
+                within,
+            });
+        }
     }
 
     /// `elapsed` after the start, the search thinks that the run takes `left` from then.
@@ -142,6 +219,9 @@ impl Board {
             if let Some(summary) = so_far {
                 square.worst = Some(summary.verdict);
                 square.fps = summary.estimate.map(|estimate| estimate.fps);
+                square.interval_fps = summary
+                    .estimate
+                    .map(|estimate| (estimate.low_fps, estimate.high_fps));
             }
         }
     }

@@ -31,14 +31,14 @@ fn board() -> Board {
                 done: 2,
                 worst: Some(verdict),
                 fps: (at < 2).then_some(685_200.0),
-                skipped: false,
+                ..Square::default()
             };
         }
         row.cells[3].1 = Square {
             done: 1,
             worst: Some(Verdict::Ok),
             fps: Some(412_345.0),
-            skipped: false,
+            ..Square::default()
         };
         row.cells[6].1.skipped = number == 1;
     }

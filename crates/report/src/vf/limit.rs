@@ -14,7 +14,7 @@ pub fn lines(report: &LimitReport, verdict: &Verdict) -> Vec<String> {
         .chain(&report.replaced);
     if values.any(|value| value.ends_with(WIRE)) {
         lines.push(format!(
-            "{}: {WIRE_BYTES} bytes more a frame, for FCS, preamble and gap, as nicety police counts",
+            "{}: counts {WIRE_BYTES} bytes more per frame (FCS, preamble, gap), as nicety police does",
             WIRE.trim()
         ));
     }
@@ -24,20 +24,20 @@ pub fn lines(report: &LimitReport, verdict: &Verdict) -> Vec<String> {
     );
     lines.extend(match verdict {
         _ if let Some(now) = &report.replaced => Some(format!(
-            "{port}: somebody has set {now} since; where nicety police shares a link it sets the limits of its ports again: change its policy"
+            "{port}: another program has set {now} since. If nicety police limits this port, change its policy"
         )),
         _ if report.policed => Some(format!(
-            "{port}: nicety police shares a link among ports of which this is one, and sets its limit again: change its policy"
+            "{port}: nicety police limits this port and will set its limit again. Change its policy instead"
         )),
         Verdict::NotEnforced(_) => Some(format!(
-            "limit not enforced: {port} sends {sends} in spite of {limit}"
+            "limit not enforced: {port} sends {sends} despite {limit}"
         )),
         Verdict::NotCounted => Some(
-            "whether it holds is not known: nobody here counts what it sends".to_owned(),
+            "limit not checked: no counter shows what the port sends".to_owned(),
         ),
         Verdict::Holds(_) => Some(format!("the limit holds: {port} sends {sends}")),
         Verdict::Untested(_) => Some(format!(
-            "whether it holds is not tested: {port} sends {sends}, less than the limit"
+            "limit not tested: {port} sends {sends}, less than the limit"
         )),
         Verdict::NotAsked => None,
     });

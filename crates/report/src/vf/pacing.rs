@@ -31,7 +31,7 @@ pub fn words(report: &PacingReport) -> String {
     };
     let lost = match report.lost {
         0 => String::new(),
-        lost => format!("lost      {lost} packets that there was no room for\n"),
+        lost => format!("lost      {lost} packets: the capture buffer was full\n"),
     };
     format!(
         "{head}\n\

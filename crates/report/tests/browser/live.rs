@@ -3,6 +3,9 @@
 
 use serde_json::{Value, json};
 
+use crate::cdp::Browser;
+use crate::start;
+
 /// Waits for the first drawing.
 pub const DRAWN: &str = r#"(async () => {
     while (document.documentElement.dataset.live === "waiting") await new Promise(requestAnimationFrame);
@@ -40,36 +43,66 @@ const CHARTS_STYLE: &str = include_str!("../../../nicety/src/web/uplot/uPlot.min
 
 /// `nicety bench --web` in the middle of a run, names that are markup among it.
 pub fn bench() -> String {
-    let square = |done: u32, worst: Option<&str>, skipped: bool| json!({"done": done, "worst": worst, "fps": worst.map(|_| 237_099.6), "skipped": skipped});
-    let mut cells: Vec<Value> = (0..150)
-        .map(|n| json!([format!("bridge/{n}/uni"), square(0, None, false)]))
-        .collect();
-    cells[0][1] = square(2, Some("ok"), false);
-    cells[1][1] = square(1, Some("ok"), false);
-    cells[2][1] = square(2, Some("noisy"), false);
-    cells[3][1] = square(2, Some("failed"), false);
-    cells[4][1] = square(0, None, true);
+    let square = |size: u32, done: u32, worst: Option<&str>, skipped: bool| {
+        let fps = worst.map(|_| 400_000.0 - f64::from(size) * 100.0);
+        json!({
+            "done": done, "worst": worst, "fps": fps, "skipped": skipped,
+            "interval_fps": fps.filter(|_| done > 1).map(|fps| [0.9 * fps, 1.1 * fps]),
+            "point": {"frame_size_bytes": size, "direction": "uni", "flows": 1},
+        })
+    };
+    let states = [
+        (64, 2, Some("ok"), false),
+        (128, 1, Some("ok"), false),
+        (256, 2, Some("noisy"), false),
+        (512, 2, Some("failed"), false),
+        (1024, 0, None, true),
+        (1280, 1, Some("wide"), false),
+        (1518, 0, None, false),
+    ];
+    let named = |(size, done, worst, skipped)| {
+        json!([
+            format!("bridge/{size}/uni"),
+            square(size, done, worst, skipped)
+        ])
+    };
+    let mut cells: Vec<Value> = states.into_iter().map(named).collect();
+    cells.extend(
+        (0..143).map(|n| json!([format!("bridge/{n}/uni"), {"done": 0, "skipped": false}])),
+    );
+    let trial = |load: f64, loss: f64, within: Option<bool>| json!({"load_fps": load, "loss_ratio": loss, "within": within, "purpose": {"kind": "search"}});
     let core = |cpu: u32| json!({"cpu": cpu, "user": 0.1, "system": 0.5, "irq": 0.02, "softirq": 0.2, "steal": 0.08, "idle": 0.1});
     let name = "vm,nic=<img src=x onerror=nowhere()>/64/uni";
     let state = json!({
-        "plan": "<b>a plan</b>", "unix_s": 1_700_000_000.0, "elapsed_s": 61.0, "left_s": 3725.0,
+        "plan": "<b>a plan</b>", "unix_s": 1_700_000_000.0, "elapsed_s": 61.0,
+        "words": {
+            "counts": ["5 of 151 test points", "3 socket tests", "1 doubtful", "1 failed"],
+            "left": "1:02:05 left, ±0:40", "search": "200–300 k (33 %), trying 250 k",
+        },
         "board": {
+            "host": "<i>web01</i>",
             "rows": [
                 {"path": "bridge", "cells": cells},
                 {"path": "a path whose name is longer than any screen is wide, ".repeat(4),
-                 "cells": [[name, square(0, None, false)]]},
+                 "cells": [[name, square(64, 1, Some("ok"), false)]]},
             ],
             "repeats": 2, "stage": "measuring", "sockets": 3, "cores": [core(0), core(1)],
             "now": {"cell": name, "control": false, "trial": [4, {"kind": "latency", "load_ratio": 0.9}],
                     "load_fps": 250_000.0, "bounds": {"lower_fps": 200_000.0, "upper_fps": 300_000.0},
                     "scale_fps": 400_000.0},
-            "recent": ["bridge/0/uni: 237.1k frames/s (ok)", "x".repeat(300)],
+            "loss_goal_ratio": 1e-4, "searched": name, "trials_total": 900,
+            "trials": [trial(400_000.0, 0.31, Some(false)), trial(200_000.0, 0.0, Some(true)), trial(300_000.0, 0.02, Some(false)),
+                       trial(300_000.0, 0.5, None)],
+            "recent": ["bridge/64/uni: 394 k frames/s (ok)", "x".repeat(300)],
         },
     });
     page(
         include_str!("../../../nicety/src/bench/live/page/page.html"),
         include_str!("../../../nicety/src/bench/live/page/page.css"),
-        &[include_str!("../../../nicety/src/bench/live/page/page.js")],
+        &[
+            include_str!("../../../nicety/src/bench/live/page/charts.js"),
+            include_str!("../../../nicety/src/bench/live/page/page.js"),
+        ],
         &state,
     )
 }
@@ -96,6 +129,7 @@ pub fn police() -> String {
             },
             "capacity_bps": 1e9, "policy": "policy.toml", "period_s": 0.5, "writes": 12, "errors": 1,
         },
+        "held_by": ["held by the link, shared with red", "held by its cap", "none of its ports is there"],
         "history": points,
     });
     page(
@@ -107,4 +141,169 @@ pub fn police() -> String {
         ],
         &state,
     )
+}
+
+/// Puts the pointer where a share of the width of a chart is, and reads what is said of it.
+fn pointed(browser: &mut Browser, chart: &str, share: f64) -> String {
+    let at = browser.value(&format!(
+        "(() => {{ const over = document.querySelector('{chart} .u-over');
+        over.scrollIntoView({{ block: 'center', behavior: 'instant' }});
+        const {{ x, y, width, height }} = over.getBoundingClientRect();
+        return {{ x: x + {share} * width, y: y + height / 2 }}; }})()"
+    ));
+    browser.settle();
+    let moved = json!({ "type": "mouseMoved", "x": at["x"], "y": at["y"] });
+    browser.ask("Input.dispatchMouseEvent", moved);
+    browser.settle();
+    readout(browser, chart)
+}
+
+fn readout(browser: &mut Browser, chart: &str) -> String {
+    let said = browser.value(&format!(
+        "document.querySelector('{chart} .readout').textContent"
+    ));
+    said.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn charts_of_a_run_under_way_say_their_values() {
+    let test = "charts_of_a_run_under_way_say_their_values";
+    let Some((mut browser, pages, _dir)) = start(test) else {
+        return;
+    };
+    let (_, page) = pages
+        .iter()
+        .find(|(name, _)| *name == "bench, live")
+        .unwrap();
+    for (width, scheme) in [(390, "dark"), (1280, "light")] {
+        browser.open(page, width, scheme);
+        browser.value(DRAWN);
+        let unit = |browser: &mut Browser, chart: &str| {
+            browser.value(&format!(
+                "document.querySelector('{chart} .unit').textContent"
+            ))
+        };
+        assert_eq!(unit(&mut browser, "#throughput"), "k frames/s");
+        let first = pointed(&mut browser, "#throughput", 0.0);
+        assert!(
+            first.starts_with("64 bytes: bridge, one direction 394 k frames/s (354 k–433 k); "),
+            "{first}"
+        );
+        assert_eq!(
+            pointed(&mut browser, "#throughput", 0.99),
+            "1518 bytes: no result yet"
+        );
+        assert_eq!(unit(&mut browser, "#trials"), "loss in %");
+        assert_eq!(
+            pointed(&mut browser, "#trials", 0.95),
+            "400 k frames/s: trial 1, search, lost 31 %, failed"
+        );
+        assert_eq!(
+            pointed(&mut browser, "#trials", 0.7),
+            "300 k frames/s: trial 3, search, lost 2 %, failed; trial 4, search, lost 50 %, does not count"
+        );
+        // The same by keyboard: from the first point to the next, and away.
+        browser.value("document.querySelector('#trials .plot').focus(); 0");
+        browser.press("Home", 36, "");
+        browser.settle();
+        assert_eq!(
+            readout(&mut browser, "#trials"),
+            "200 k frames/s: trial 2, search, lost 0 %, passed"
+        );
+        browser.press("ArrowRight", 39, "");
+        browser.settle();
+        assert!(readout(&mut browser, "#trials").starts_with("300 k frames/s: "));
+        browser.press("Escape", 27, "");
+        browser.settle();
+        assert_eq!(readout(&mut browser, "#trials"), "");
+        // Test points are read by pointer and by keyboard.
+        browser.value("document.querySelector('#cells').focus(); 0");
+        for key in ["Home", "ArrowRight"] {
+            browser.press(key, if key == "Home" { 36 } else { 39 }, "");
+        }
+        let point = "document.querySelector('#point').textContent";
+        assert_eq!(
+            browser.value(point),
+            "bridge/128/uni: ok, 1 of 2 visits, 387 k frames/s"
+        );
+        browser.press("Escape", 27, "");
+        assert_eq!(browser.value(point), "");
+        // Something is drawn in each.
+        let drawn = browser.value(
+            "[...document.querySelectorAll('canvas')].map((canvas) => canvas.getContext('2d')
+            .getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte > 0))",
+        );
+        assert_eq!(drawn, json!([true, true]));
+        let title = browser.value("document.querySelector('h1').textContent");
+        assert_eq!(title, "nicety bench: <i>web01</i>");
+        let counted = browser.value("document.querySelector('#count').textContent");
+        assert_eq!(
+            counted,
+            "5 of 151 test points, 3 socket tests, 1 doubtful, 1 failed, 9 of 300 visits"
+        );
+    }
+}
+
+/// One page and the terminal spell a rate the same way.
+#[test]
+fn a_page_spells_rates_as_reports_do() {
+    let Some((mut browser, pages, _dir)) = start("a_page_spells_rates_as_reports_do") else {
+        return;
+    };
+    let (_, page) = pages
+        .iter()
+        .find(|(name, _)| *name == "bench, live")
+        .unwrap();
+    browser.open(page, 1280, "light");
+    for fps in [
+        0.0, 7.0, 812.0, 999.4, 999.7, 9_996.0, 207_917.0, 791_900.0, 999_700.0, 1.488e6, 2.5e9,
+    ] {
+        let said = browser.value(&format!("frames({fps})"));
+        assert_eq!(said, nicety_report::short(fps), "{fps}");
+    }
+}
+
+/// Every control of a live page is reached in order with a visible focus, and does what it is for.
+#[test]
+fn a_keyboard_is_enough_for_live_pages() {
+    let Some((mut browser, pages, _dir)) = start("a_keyboard_is_enough_for_live_pages") else {
+        return;
+    };
+    for (name, page) in pages.iter().filter(|(name, _)| name.ends_with("live")) {
+        browser.open(page, 1280, "light");
+        browser.value(DRAWN);
+        let wanted = browser.value(
+            r#"window.__all = [...document.querySelectorAll("a[href], button, input, [tabindex='0']")]
+              .filter((e) => e.checkVisibility({ visibilityProperty: true }));
+            window.__all.length"#,
+        );
+        let wanted = wanted.as_u64().unwrap();
+        assert!(wanted > 4, "{name}: {wanted}");
+        for number in 0..wanted {
+            browser.press("Tab", 9, "");
+            let at = browser.value(
+                "[window.__all.indexOf(document.activeElement), \
+                 getComputedStyle(document.activeElement).outlineStyle !== 'none']",
+            );
+            assert_eq!(at, json!([number, true]), "{name}");
+        }
+        let buttons = browser.value("document.querySelectorAll('button').length");
+        for number in 0..buttons.as_u64().unwrap() {
+            let button = format!("document.querySelectorAll('button')[{number}]");
+            let pressed = format!("{button}.getAttribute('aria-pressed')");
+            browser.value(&format!("{button}.focus(); 0"));
+            browser.press(" ", 32, " ");
+            assert_eq!(browser.value(&pressed), "true", "{name}");
+            browser.press("Enter", 13, "\r");
+            assert_eq!(browser.value(&pressed), "false", "{name}");
+        }
+        if browser.value("!!document.querySelector('input')") == json!(true) {
+            browser.value("document.querySelector('input').focus(); 0");
+            for letter in ["b", "l"] {
+                browser.press(letter, 0, letter);
+            }
+            let left = browser.value("document.querySelectorAll('#tenants article').length");
+            assert_eq!(left, 1, "{name}");
+        }
+    }
 }

@@ -11,6 +11,7 @@
     clippy::print_stdout
 )]
 
+mod accessible;
 mod cdp;
 mod charts;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Trials during which the hypervisor had the CPUs of tester and path far apart.
+//! Trials during which the hypervisor ran tester and path on CPUs that share no cache.
 
 use nicety_model::TrialRecord;
 

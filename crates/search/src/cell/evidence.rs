@@ -1,4 +1,4 @@
-//! From a cell's trials to its result.
+//! Turns a cell's trials into its result.
 
 use nicety_model::note::SearchNote;
 use nicety_model::{
@@ -11,7 +11,7 @@ use crate::edge::window;
 use crate::stats::median;
 use crate::verdict::{Drift, Evidence, Stalled, idle_note, judge, steal};
 
-/// What the result says beside what the trials showed.
+/// Parts of the result that the trials do not show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellContext {
     /// The cell.
@@ -30,7 +30,7 @@ pub struct CellContext {
     pub in_sender: bool,
     /// Drift of the control cell so far.
     pub drift: Option<Drift>,
-    /// Who else had the CPUs meanwhile.
+    /// Other users of the CPUs meanwhile.
     pub disturbance: Option<Disturbance>,
 }
 
@@ -48,7 +48,7 @@ const VISITS_DIFFER: f64 = 0.06;
 /// Distance of neighbouring loads of a search at most, in widths of its goal.
 const NEIGHBOURS: f64 = 1.25;
 
-/// What was set apart in a trial.
+/// Frames set apart in a trial.
 fn stalled(record: &TrialRecord) -> Option<Stalled> {
     let report = record.stalls?;
     Some(Stalled {
@@ -174,7 +174,7 @@ impl Cell {
         self.further.iter().copied().find(|further| further.met)
     }
 
-    /// Time per second for which CPUs stood still, in ms; absent where nobody watched.
+    /// Time per second for which CPUs stood still, in ms; absent where stalls were not measured.
     pub fn stalls_ms_per_s(&self) -> Option<f64> {
         let stalled = self.stalled_s.filter(|_| self.traffic_s > 0.0)?;
         Some(stalled * 1e3 / self.traffic_s)

@@ -1,4 +1,4 @@
-//! What NICs' stamps said in the latency trials.
+//! Latency by NICs' stamps in the latency trials.
 
 use nicety_model::note::{Percentiles, SearchNote, TrialNote};
 use nicety_model::{LatencySummary, Note, TrialRecord};

@@ -16,12 +16,12 @@ const NEAR_BEST: f64 = 0.9;
 const OVERWHELMED: f64 = 0.5;
 
 impl Cell {
-    /// An invalid trial is not loss, but for one: where most frames were lost although fewer than
-    /// intended were sent, the intended load is too much all the same.
+    /// An invalid trial is not loss, with one exception: if most frames were lost although fewer
+    /// than intended were sent, the intended load is too much.
     ///
-    /// Any other is run again; then the search is told what the tester can do, or the trial is
-    /// given up. A load that the tester has offered before is not a limit of the tester: something
-    /// disturbed it. Twice so, it counts as what it was, the search goes on below, and the result
+    /// Any other trial is run again. Then the search gets the tester's limit, or the trial is given
+    /// up. A load that the tester has offered before is not its limit: a disturbance stopped it. The
+    /// second time it counts as the load that was sent, the search goes on below, and the result
     /// says that it may be too low.
     pub(super) fn invalid(&mut self, record: &TrialRecord, step: &Step) {
         if let Validity::LoadMissed { .. } = record.validity {

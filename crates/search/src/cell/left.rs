@@ -1,4 +1,4 @@
-//! What a cell will still take.
+//! Estimate of the time that a cell still needs.
 
 use super::{Cell, Stage};
 use crate::machine::Left;

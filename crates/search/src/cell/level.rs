@@ -1,5 +1,5 @@
-//! Loads at which a cell is looked at beside its search: what its visits stand for together, and
-//! what may hold where that did not.
+//! Loads that a cell measures beside its search: the common result of its visits, and lower
+//! loads if that did not hold.
 
 use nicety_model::{Fps, TrialRecord};
 

@@ -1,4 +1,4 @@
-//! What a record of a trial means to a cell, judged by windows or as a whole.
+//! Meaning of a recorded trial for its cell, judged by windows or as a whole.
 
 use std::time::Duration;
 
@@ -51,6 +51,11 @@ impl Cell {
         }
     }
 
+    /// Whether a trial that is about to be observed meets the goal; `None` where it does not count.
+    pub fn judged(&self, record: &TrialRecord) -> Option<bool> {
+        self.counts(record).then(|| self.meets(record))
+    }
+
     /// Frames per second and direction that a trial forwarded: of the typical window, where there
     /// are any.
     pub(super) fn forwarded(&self, record: &TrialRecord) -> Fps {
@@ -61,9 +66,9 @@ impl Cell {
             .unwrap_or(Fps(record.forwarding_fps))
     }
 
-    /// Whether a trial counts as it is. Where whole trials are judged, only a valid one. Windows
-    /// judge what was sent: stalls are theirs, and a load that was nearly reached counts as what it
-    /// was. A trial that missed its load tells something all the same where it lost too much.
+    /// Whether a trial counts as it is. Where whole trials are judged, only a valid one counts.
+    /// Windows judge the frames that were sent, stalls included, and a nearly reached load counts as
+    /// the load that was sent. A trial that missed its load is evidence if it lost too much.
     pub(super) fn counts(&self, record: &TrialRecord) -> bool {
         if record.validity.is_valid() {
             return true;
@@ -99,7 +104,7 @@ impl Cell {
         nearly || self.meets(record) == contended(record)
     }
 
-    /// What the search is told of a trial.
+    /// Observation of a trial for the search.
     pub(super) fn seen(&self, record: &TrialRecord) -> Seen {
         let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
         let windows = record.windows.as_ref();

@@ -1,4 +1,4 @@
-//! What is known of where the edge lies: a probability for each load on a fine grid.
+//! Probability of the edge's place, for each load on a fine grid.
 
 /// Distance of two loads of the grid, as a logarithm: 0.2 %.
 const STEP: f64 = 0.002;

@@ -1,4 +1,4 @@
-//! How long a window is.
+//! Length of a window.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const LONGEST: u64 = 30;
 const BRIEF: u64 = 12;
 /// Lengths beyond the shortest that holds enough frames among which a sharp one is looked for.
 const MORE: u64 = 8;
-/// Frames of a window times the goal: loss of this many frames is what it allows.
+/// Frames of a window times the goal: the loss that the window allows, in frames.
 const ALLOWED: f64 = 5.0;
 /// Longest whole window: beyond, the goal is not worth the time here.
 const FULL_MAX: f64 = 10.0;

@@ -1,6 +1,7 @@
-//! What two overloaded trials say about a path that forwards less the more it is offered.
+//! Estimates the capacity from two overloaded trials, on a path that forwards less the more it
+//! is offered.
 
-/// A load in frames per second and what was forwarded of it.
+/// A load and its forwarding rate, in frames per second.
 pub type LoadRate = (f64, f64);
 
 /// Loads nearer to each other than this ratio say nothing of how the rate falls: what varies from
@@ -29,7 +30,7 @@ pub fn estimate(near: LoadRate, far: Option<LoadRate>) -> f64 {
 mod tests {
     use super::*;
 
-    /// What a path of this capacity forwards.
+    /// Forwarding rate of a path of this capacity.
     fn point(capacity: f64, p: f64, load: f64) -> LoadRate {
         (load, capacity * (capacity / load).powf(p))
     }

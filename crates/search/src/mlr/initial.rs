@@ -1,4 +1,4 @@
-//! The first trials: find two loads near the result by what the path forwards.
+//! The first trials: find two loads near the result from the path's forwarding rate.
 
 use crate::classify::Rule;
 use crate::grid::Grid;
@@ -50,7 +50,7 @@ pub enum Initial {
     Done(usize, usize),
 }
 
-/// What the first trials need to know.
+/// Input of the first trials.
 #[derive(Debug, Clone, Copy)]
 pub struct Guess<'a> {
     /// The grid.
@@ -61,7 +61,7 @@ pub struct Guess<'a> {
     pub width: usize,
     /// Highest position allowed.
     pub top: usize,
-    /// What a warm-up trial at the highest load forwarded.
+    /// Forwarding rate of a warm-up trial at the highest load.
     pub overload_rate: Option<f64>,
 }
 

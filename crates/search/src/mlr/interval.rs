@@ -1,4 +1,4 @@
-//! Where in an interval to measure.
+//! Picks the load to measure inside an interval.
 
 /// Splits the interval so that one part is a power of two of `width`, the parts are as even as
 /// that allows, and the smaller one lies below: failures, which are likelier above, then leave

@@ -1,4 +1,4 @@
-//! Works one goal off, target by target.
+//! Reaches one goal, target by target.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const TELLING_LOSS_WIDTHS: f64 = 2.0;
 /// they lead nowhere, and growing steps are faster.
 const GUESSES: u32 = 3;
 
-/// What all goals share.
+/// State shared by all goals.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
     /// The trials so far.
@@ -152,7 +152,7 @@ impl Selector {
         ))
     }
 
-    /// What was forwarded at a load on average, where enough was lost to say something.
+    /// Mean forwarding rate at a load, where enough was lost to estimate it.
     fn overloaded(&self, grid: &Grid, load: usize, kept: &[Kept]) -> Option<capacity::LoadRate> {
         let share = 1.0 / kept.len().max(1) as f64;
         let loss: f64 = kept.iter().map(|trial| trial.loss_ratio * share).sum();

@@ -1,5 +1,5 @@
-//! Strategies: each knows one situation and nominates a load for it. They are asked in order;
-//! the first that nominates wins.
+//! Strategies: each handles one situation and nominates a load for it. They are asked in order;
+//! the first nomination wins.
 
 mod bisect;
 mod extend_hi;
@@ -13,7 +13,7 @@ use crate::bounds::Bounds;
 use crate::mlr::interval::Room;
 use crate::target::Target;
 
-/// What a strategy sees.
+/// Input of a strategy.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The target worked on.

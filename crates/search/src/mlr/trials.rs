@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::bounds::Bounds;
 use crate::classify::{Class, Rule, Sums};
 
-/// What is kept of a trial.
+/// Kept part of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Kept {
     /// Intended duration in seconds.

@@ -1,4 +1,4 @@
-//! What cells cost, learnt on the way.
+//! Time that cells take, learnt during the run.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Visits during which the hypervisor had the CPUs of tester and path far apart.
+//! Visits during which the hypervisor ran tester and path on CPUs that share no cache.
 
 use nicety_model::CellResult;
 use nicety_model::note::SearchNote;
@@ -26,7 +26,7 @@ pub(super) fn split<'a>(all: &[&'a CellResult]) -> (Vec<&'a CellResult>, Vec<&'a
     }
 }
 
-/// What was left out and what the path carried there.
+/// Visits left out, and what the path carried in them.
 pub(super) fn note(near: &[&CellResult], far: &[&CellResult]) -> Option<SearchNote> {
     let middle = |visits: &[&CellResult], of: fn(&CellResult) -> Option<f64>| {
         median(

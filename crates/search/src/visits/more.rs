@@ -1,4 +1,4 @@
-//! Which cell is visited again when all have had their visits and there is time.
+//! Picks the cell to visit again when all have had their visits and time is left.
 
 use nicety_model::Verdict;
 use nicety_model::run::CellSummary;

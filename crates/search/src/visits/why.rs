@@ -1,4 +1,4 @@
-//! Why a number is not closer, and what to do.
+//! Reasons for a wide interval, and remedies.
 
 use nicety_model::note::{SearchNote, SpeedGroup};
 use nicety_model::{CellResult, Disturbance, Estimate, Fps, LossRatio, Note};
@@ -33,7 +33,7 @@ pub(super) fn pauses(visit: &CellResult) -> Option<SearchNote> {
     })
 }
 
-/// What the reasons of a wide interval are.
+/// Reasons of a wide interval.
 pub(super) fn wide(
     estimate: &Estimate,
     visits: usize,

@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use hyper::StatusCode;
 use nicety_host::clock;
 use nicety_report::live::board::Board;
+use nicety_report::live::metrics::families;
+use nicety_report::live::{Words, words};
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::web::{self, Answer};
+use crate::exposition;
+use crate::web::{self, Answer, page, with};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = concat!(
@@ -18,6 +21,8 @@ const STYLE: &str = concat!(
 );
 const SCRIPT: &str = concat!(
     include_str!("../../web/base.js"),
+    include_str!("../../web/chart.js"),
+    include_str!("page/charts.js"),
     include_str!("page/page.js")
 );
 
@@ -28,8 +33,7 @@ struct Update<'a> {
     /// This host's clock, in seconds since 1970.
     unix_s: f64,
     elapsed_s: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left_s: Option<f64>,
+    words: Words,
     board: &'a Board,
 }
 
@@ -41,13 +45,19 @@ pub fn serve(
     started: Instant,
 ) -> Result<(), Failure> {
     web::serve(listener, &[], move |request| match request.uri().path() {
-        "/" => web::page("text/html; charset=utf-8", PAGE),
-        "/page.css" => web::page("text/css; charset=utf-8", STYLE),
-        "/page.js" => web::page("text/javascript; charset=utf-8", SCRIPT),
+        "/" => page("text/html; charset=utf-8", PAGE),
+        "/page.css" => page("text/css; charset=utf-8", STYLE),
+        "/page.js" => page("text/javascript; charset=utf-8", SCRIPT),
+        "/uplot.css" => page("text/css; charset=utf-8", web::CHARTS_STYLE),
+        "/uplot.js" => page("text/javascript; charset=utf-8", web::CHARTS),
+        "/metrics" => {
+            let families = families(&board(), &plan, started.elapsed());
+            with(exposition::CONTENT_TYPE, exposition::text(families))
+        }
         "/state.json" => update(&plan, &board(), started.elapsed()),
         _ => web::text(
             StatusCode::NOT_FOUND,
-            "not here; see / and /state.json\n".to_owned(),
+            "not here; see /, /metrics, /state.json\n".to_owned(),
         ),
     })
 }
@@ -58,7 +68,7 @@ fn update(plan: &str, board: &Board, elapsed: Duration) -> Answer {
         plan,
         unix_s: clock::unix_time().as_secs_f64(),
         elapsed_s,
-        left_s: board.end.map(|end| (end.end_s - elapsed_s).max(0.0)),
+        words: words(board, elapsed),
         board,
     })
 }

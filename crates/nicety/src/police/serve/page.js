@@ -7,7 +7,7 @@ const STAYS = 10;
 const past = new History();
 const cards = new Map();
 let rows = [];
-let shown = { state: null, chosen: [], until: 0, offset: 0 };
+let shown = { state: null, heldBy: [], chosen: [], until: 0, offset: 0 };
 let own = false;
 let paused = false;
 let link;
@@ -68,21 +68,6 @@ function card(name) {
 
 const idle = (tenant) => tenant.rate_bps < 1e3 && tenant.bottleneck.kind === "own-demand";
 
-// What keeps a tenant from more.
-function why(tenant, decided) {
-  const of = tenant.bottleneck;
-  if (of.kind === "absent") return of.why || "none of its ports is there";
-  if (of.kind === "own-demand") return idle(tenant) ? "idle" : "gets all it asks for";
-  if (of.kind === "cap") return "wants more; its cap of " + readable(decided.cap_bps) + " is the bottleneck";
-  if (of.kind === "soft-limit") {
-    return "wants more; its own soft limit" + (decided.soft_bps == null ? "" : " of " + readable(decided.soft_bps))
-      + " is the bottleneck";
-  }
-  const more = Math.max(0, of.with.length - 3) + (of.more || 0);
-  return "wants more; the link is the bottleneck"
-    + (of.with.length ? ", shared with " + of.with.slice(0, 3).join(", ") : "") + (more ? " and " + more + " more" : "");
-}
-
 function numbers(tenant) {
   return { sends: idle(tenant) || tenant.bottleneck.kind === "absent" ? "–" : readable(tenant.rate_bps),
     may: readable(tenant.limit_bps),
@@ -131,7 +116,7 @@ function deal(names) {
   });
 }
 
-function drawTenant(tenant, decided, ports, top) {
+function drawTenant(tenant, heldBy, ports, top) {
   const made = cards.get(tenant.tenant);
   const { rate, limit } = past.tenants.get(tenant.tenant);
   made.figure.fit();
@@ -142,7 +127,7 @@ function drawTenant(tenant, decided, ports, top) {
   const told = numbers(tenant);
   for (const word of ["sends", "may", "guarantee", "weight"]) say(made[word], told[word]);
   say(made.above, above([["limit", tenant.limit_bps], ["guarantee", tenant.guarantee_bps]], top));
-  say(made.why, why(tenant, decided));
+  say(made.why, heldBy);
   made.ports.className = ports.some(wrong) ? "bad" : "";
   say(made.ports, ports.slice(0, 8).map(portWords).join(", ") + (ports.length > 8 ? " and " + (ports.length - 8) + " more" : ""));
 }
@@ -175,7 +160,7 @@ function table(state, sought) {
   some.forEach((at, n) => {
     const tenant = state.tenants[at];
     const told = numbers(tenant);
-    const texts = [tenant.tenant, told.sends, told.may, told.guarantee, told.weight, why(tenant, state.decision.tenants[at])];
+    const texts = [tenant.tenant, told.sends, told.may, told.guarantee, told.weight, shown.heldBy[at]];
     texts.forEach((text, column) => say(rows[n][column], text));
   });
   say(byId("listed"), some.length < sought.length ? some.length + " of " + sought.length + " are listed; filter to see others" : "");
@@ -184,6 +169,7 @@ function table(state, sought) {
 function draw() {
   const { state } = shown;
   if (!state) return;
+  entitle(state.host);
   const total = state.decision.total_bps;
   say(byId("link"), readable(total) + " of " + readable(state.capacity_bps) + " used, "
     + (state.decision.level_bps == null ? "link not full"
@@ -207,7 +193,7 @@ function draw() {
   for (const at of drawn) {
     const tenant = state.tenants[at];
     const top = own ? heightOf(past.highest([tenant.tenant]), marks(at), state.capacity_bps) : common;
-    drawTenant(tenant, state.decision.tenants[at], ports[at], top);
+    drawTenant(tenant, shown.heldBy[at], ports[at], top);
   }
   say(byId("drawn"), drawn.length < state.tenants.length ? drawn.length + " of " + state.tenants.length + " tenants are drawn"
     + (drawn.length < sought.length ? ", those that send most" : "") : "");
@@ -220,6 +206,8 @@ function take(news) {
   past.take(state.tenants.map((tenant) => tenant.tenant), news.history, state.written_s);
   // Times are the host's: the clock here may be another.
   shown.state = state;
+  // The words of `nicety police explain`.
+  shown.heldBy = news.held_by;
   shown.offset = news.ended_unix_s - state.written_s;
   if (!paused) draw();
   root.dataset.periods = past.at.length;

@@ -22,7 +22,7 @@ fn what_is_kept_is_set_again_after_a_boot() {
     let checked = bench.run(&["boot", "--check", "--kept", &kept]);
     checked.assert_code(1);
     assert!(
-        checked.stdout.contains("v0 MTU: 9000 is kept, 1500 now\n"),
+        checked.stdout.contains("v0 MTU: kept 9000, now 1500\n"),
         "{}",
         checked.stdout
     );
@@ -31,7 +31,7 @@ fn what_is_kept_is_set_again_after_a_boot() {
     assert_eq!(bench.settings(), NEW);
     let again = bench.run(&["boot", "--check", "--kept", &kept]);
     assert!(
-        again.assert_code(0).stderr.contains("4 settings hold"),
+        again.assert_code(0).stderr.contains("4 settings as kept"),
         "{}",
         again.stderr
     );

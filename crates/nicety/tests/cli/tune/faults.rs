@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{Bench, NEW, OLD, SETUP, changes};
-use crate::harness::{nicety, open_dir, root};
+use crate::harness::{nicety, open_dir, own_mounts, root};
 
 /// A sysctl of every interface, twelve of them: a journal of more than a page.
 const MANY: [&str; 12] = [
@@ -57,6 +57,9 @@ fn a_journal_without_room_puts_everything_back() {
     const NAME: &str = "a_journal_without_room_puts_everything_back";
     if !root() {
         println!("SKIP {NAME}: only root of the host mounts a file system here");
+        return;
+    }
+    if !own_mounts(NAME) {
         return;
     }
     let Some(bench) = Bench::new(NAME) else {

@@ -23,7 +23,7 @@ fn what_is_confirmed_stays_and_can_be_undone() {
         applied.stdout
     );
     assert!(
-        applied.stderr.contains("they go back in 60 s"),
+        applied.stderr.contains("undone in 60 s"),
         "{}",
         applied.stderr
     );
@@ -79,10 +79,20 @@ fn what_nobody_confirms_goes_back_by_itself() {
     bench.until("rolled-back");
     assert_eq!(bench.settings(), OLD);
     let history = bench.run(&["history"]).stdout;
+    for part in [
+        "not confirmed in time",
+        "4 settings: ",
+        "tune apply ",
+        "rolled-back",
+    ] {
+        assert!(history.contains(part), "{part}: {history}");
+    }
+    let long = bench.run(&["history", "-v"]).stdout;
     assert!(
-        history.starts_with("1 rolled-back (not confirmed in time)"),
-        "{history}"
+        long.starts_with("1 rolled-back (not confirmed in time)"),
+        "{long}"
     );
+    assert!(long.contains("v0 MTU: 1500 → 9000"), "{long}");
 }
 
 #[test]
@@ -154,4 +164,37 @@ fn two_at_once_do_not_mix() {
             .contains("another nicety tune works in")
     );
     assert_eq!(bench.settings(), OLD);
+}
+
+#[test]
+fn what_is_changed_now_is_told_until_it_is_undone() {
+    let Some(bench) = Bench::new("what_is_changed_now_is_told_until_it_is_undone") else {
+        return;
+    };
+    let active = || bench.run(&["active"]).assert_code(0).stdout.clone();
+    assert_eq!(active(), "Nothing is changed here.\n");
+    bench.apply(&changes(), "10m").assert_code(0);
+    let waits = active();
+    assert!(
+        waits.starts_with("4 settings of transaction 1 since 2"),
+        "{waits}"
+    );
+    assert!(
+        waits.contains(" UTC (not confirmed, rolls back in "),
+        "{waits}"
+    );
+    assert!(waits.contains("net.ipv4.tcp_rmem"), "{waits}");
+    bench.run(&["confirm"]).assert_code(0);
+    assert!(active().contains("(confirmed)"), "{}", active());
+    let json = bench.run(&["active", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        json["transactions"][0]["settings"]
+            .as_array()
+            .unwrap()
+            .len(),
+        4
+    );
+    bench.run(&["rollback"]).assert_code(0);
+    assert_eq!(active(), "Nothing is changed here.\n");
 }

@@ -170,7 +170,7 @@ fn what_does_not_help_is_taken_back() {
     if let Some((said, measured)) = measure(&bench, PLAN, setting, ("0", "1")) {
         assert_eq!(measured["decision"], "no-effect", "{said}\n{measured:#}");
         assert!(said.contains("no effect here: "), "{said}");
-        let history = bench.run(&["history"]).stdout;
+        let history = bench.run(&["history", "-v"]).stdout;
         assert!(
             history.contains("2 rolled-back (no effect here: "),
             "{history}"

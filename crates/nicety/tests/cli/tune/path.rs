@@ -70,7 +70,7 @@ fn a_larger_mtu_stays_only_where_the_path_carries_it() {
     router.sh("ip link set v1 mtu 1500");
     let ended = apply("192.0.2.2");
     ended.assert_code(1);
-    let said = "192.0.2.2 answers no packet of 9000 bytes, but those of 1500";
+    let said = "192.0.2.2 answers no packet of 9000 bytes; it answers those of 1500";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
     assert_eq!(mtu(), "1500");
     assert_eq!(bench.phases(), ["rolled-back", "rolled-back"]);

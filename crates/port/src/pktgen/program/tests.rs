@@ -7,13 +7,11 @@ use nicety_packet::{FlowRange, MacAddr, Side, Stamp, TemplateSpec, VlanTag};
 use super::*;
 use crate::clock::monotonic_ns;
 use crate::pace::Arrears;
-use crate::xdp::abi::{Sending, Shape, StreamWords};
+use crate::xdp::abi::{Sending, Shape, Stream};
 
 // Of linux/pkt_cls.h.
 const TC_ACT_UNSPEC: i32 = -1;
 const TC_ACT_SHOT: i32 = 2;
-/// Words of the program's state, as in `abi.rs`.
-const MADE: usize = 24;
 
 fn template(size: u16, tagged: bool, flows: u32, side: Side) -> Template {
     Template::new(TemplateSpec {
@@ -58,7 +56,7 @@ fn run(stamper: &Stamper, frame: &[u8]) -> (i32, Vec<u8>) {
     (ran.unwrap().return_value as i32, out)
 }
 
-fn words(template: &Template, frames: u64) -> StreamWords {
+fn stream(template: &Template, frames: u64) -> Stream {
     Sending {
         shape: &Shape::of(template),
         stream: 1,
@@ -70,7 +68,7 @@ fn words(template: &Template, frames: u64) -> StreamWords {
         run_ns: u64::MAX,
         interface: (0, 0),
     }
-    .words()
+    .stream()
 }
 
 #[test]
@@ -88,9 +86,11 @@ fn frames_are_those_of_the_template() {
         };
         let frame = of_pktgen(template.frame_bytes());
         for sequence in [0, 1, 2, 255, 1000, 32_768, 99_999, u32::MAX - 1] {
-            let mut words = words(&template, u64::MAX);
-            words[MADE] = u64::from(sequence);
-            stamper.maps.prepare(&[words]).unwrap();
+            let stream = Stream {
+                done: u64::from(sequence),
+                ..stream(&template, u64::MAX)
+            };
+            stamper.maps.prepare(&[stream]).unwrap();
             stamper.maps.open_gate().unwrap();
             let before = monotonic_ns();
             let (action, made) = run(&stamper, &frame);
@@ -113,7 +113,7 @@ fn others_frames_pass_and_unwanted_ones_do_not() {
     let Some(mut stamper) = loaded("others_frames_pass_and_unwanted_ones_do_not", &template) else {
         return;
     };
-    stamper.maps.prepare(&[words(&template, 3)]).unwrap();
+    stamper.maps.prepare(&[stream(&template, 3)]).unwrap();
     let frame = of_pktgen(60);
     let mut other = frame.clone();
     other[43] ^= 1;

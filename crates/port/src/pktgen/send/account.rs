@@ -136,12 +136,14 @@ fn busy_us(tally: &Tally, delay_ns: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::xdp::abi;
+    use crate::xdp::abi::Stream;
 
     fn sent(made: u64, unsent: u64) -> Sent {
-        let mut words = [0; abi::STREAM_WORDS];
-        (words[24], words[34]) = (made, unsent);
-        Sent::read(&words)
+        Sent::read(&Stream {
+            done: made,
+            unsent,
+            ..Stream::default()
+        })
     }
 
     fn tally(errors: u64) -> Tally {

@@ -74,6 +74,7 @@ pub(super) fn bucket_value(bucket: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::xdp::object::{self, btf};
 
     #[test]
     fn buckets_follow_each_other_and_are_narrow() {
@@ -89,5 +90,63 @@ mod tests {
         }
         assert_eq!(next, 1 << 36);
         assert!(next > nicety_account::latency::MAX_NS);
+    }
+
+    /// Every place of this file is that of the field of its name, as clang has compiled it.
+    #[test]
+    fn places_are_those_of_the_program() {
+        // Name of the field, and its word.
+        type Places = &'static [(&'static str, usize)];
+        let Some([receive]) = btf::of("places_are_those_of_the_program", [object::RECEIVE]) else {
+            return;
+        };
+        let structs: [(&str, usize, Places); 3] = [
+            (
+                "cpu_counts",
+                cpu::WORDS,
+                &[
+                    ("received", cpu::RECEIVED),
+                    ("corrupt", cpu::CORRUPT),
+                    ("foreign", cpu::FOREIGN),
+                    ("clock_errors", cpu::CLOCK_ERRORS),
+                    ("latency_sum", cpu::LATENCY_SUM),
+                    ("latency_max", cpu::LATENCY_MAX),
+                    ("latency_min_complement", cpu::LATENCY_MIN_COMPLEMENT),
+                    ("latency", cpu::LATENCY),
+                ],
+            ),
+            (
+                "stream_counts",
+                stream::WORDS,
+                &[
+                    ("duplicate", stream::DUPLICATE),
+                    ("impossible", stream::IMPOSSIBLE),
+                ],
+            ),
+            (
+                "lane",
+                lane::WORDS,
+                &[
+                    ("arrivals", lane::ARRIVALS),
+                    ("reordered", lane::REORDERED),
+                    ("extent_max", lane::EXTENT_MAX),
+                    ("extent_open", lane::EXTENT_OPEN),
+                    ("run", lane::RUN),
+                    ("runs", lane::RUNS),
+                    ("run_longest", lane::RUN_LONGEST),
+                    ("run_log2", lane::RUN_LOG2),
+                ],
+            ),
+        ];
+        for (name, words, places) in structs {
+            let layout = receive.layout(name);
+            assert_eq!(layout.bytes, words * size_of::<u64>(), "{name}");
+            for (field, word) in places {
+                let place = layout.place(field);
+                assert_eq!(place, Some(word * size_of::<u64>()), "{name}.{field}");
+            }
+        }
+        let jumps = JUMPS_MAX as usize * size_of::<u64>();
+        assert_eq!(receive.layout("ring").bytes, jumps);
     }
 }

@@ -178,9 +178,9 @@ fn interruptions_lose_and_double_nothing() {
     for (load, frames) in [(20_000.0, 5000), (1e6, 300_000), (FLAT_OUT.0, 1_000_000)] {
         let before = stage.arrived();
         let job = job(1, Fps(load), frames);
-        let words = stage.senders.words(&job, 0, job.rate);
+        let stream = stage.senders.stream(&job, 0, job.rate);
         let transmitter = &mut stage.senders.transmitters[0];
-        transmitter.prepare(&[words]).unwrap();
+        transmitter.prepare(&[stream]).unwrap();
         transmitter.maps.open_gate().unwrap();
         let transmitter = &*transmitter;
         let done = AtomicBool::new(false);

@@ -6,15 +6,10 @@ use nicety_packet::{FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec, Vla
 use super::*;
 use crate::clock::monotonic_ns;
 use crate::pace::Arrears;
-use crate::xdp::abi::{Sending, Shape};
+use crate::xdp::abi::{Sending, Shape, Stream};
 
 /// The loopback interface of every namespace.
 const LOOPBACK: u32 = 1;
-/// Words of the program's state, as in `abi.rs`.
-const START: usize = 21;
-const DUE: usize = 22;
-const MADE: usize = 24;
-const FOLLOWING: usize = 46;
 
 fn template(size: u16, tagged: bool, flows: u32, side: Side) -> Template {
     Template::new(TemplateSpec {
@@ -87,9 +82,11 @@ fn frames_are_those_of_the_template() {
         let ordinary = (0..200).chain([1000, 1001, 32_767, 32_768, 99_999]);
         let sequences = ordinary.chain([(1 << 20) - 1, 1 << 20, u32::MAX - 1, u32::MAX]);
         for sequence in sequences {
-            let mut words = sending(&shape).words();
-            words[MADE] = u64::from(sequence);
-            transmitter.prepare(&[words]).unwrap();
+            let stream = Stream {
+                done: u64::from(sequence),
+                ..sending(&shape).stream()
+            };
+            transmitter.prepare(&[stream]).unwrap();
             transmitter.maps.open_gate().unwrap();
             let before = monotonic_ns();
             let frame = transmitter.frame();
@@ -124,7 +121,7 @@ fn every_checksum_is_right() {
         return;
     };
     let shape = Shape::of(&template);
-    transmitter.prepare(&[sending(&shape).words()]).unwrap();
+    transmitter.prepare(&[sending(&shape).stream()]).unwrap();
     transmitter.maps.open_gate().unwrap();
     let mut wanted = vec![0; template.frame_bytes()];
     for sequence in 0..20_000 {
@@ -166,17 +163,17 @@ fn a_sender_that_is_late_owes_what_it_may_and_no_more() {
     let shape = Shape::of(&template);
     let rate = Fps(1e9 / STEP_NS as f64);
     for (catch_up, kept) in [(false, 0), (true, 63)] {
-        let mut words = Sending {
+        let mut stream = Sending {
             rate,
             arrears: Arrears::of(rate, catch_up),
             // Frames that would follow are not due any more.
             follow: 15,
             ..sending(&shape)
         }
-        .words();
-        words[START] = monotonic_ns() - LATE_NS;
-        words[DUE] = words[START];
-        transmitter.prepare(&[words]).unwrap();
+        .stream();
+        stream.begun = monotonic_ns() - LATE_NS;
+        stream.due_ns = stream.begun;
+        transmitter.prepare(&[stream]).unwrap();
         let before = monotonic_ns();
         transmitter.frame();
         let after = monotonic_ns();
@@ -186,7 +183,7 @@ fn a_sender_that_is_late_owes_what_it_may_and_no_more() {
         // The next one is a step after the slot that this one had in the end.
         let next = sent.due_ns + kept * STEP_NS - STEP_NS;
         assert!((before..=after).contains(&next), "{sent:?}");
-        let following = transmitter.maps.streams.get(&0, 0).unwrap()[FOLLOWING];
-        assert_eq!(following, if catch_up { 15 } else { 0 });
+        let stream = Stream::of(transmitter.maps.streams.get(&0, 0).unwrap());
+        assert_eq!(stream.following, if catch_up { 15 } else { 0 });
     }
 }

@@ -1,5 +1,5 @@
 //! Both bounds are known and too far apart: split the interval, unless a step from the bound
-//! nearer to where this target started gets there with less.
+//! nearer to this target's starting point needs fewer trials.
 
 use super::{Grow, Pick, View};
 use crate::mlr::interval::middle;

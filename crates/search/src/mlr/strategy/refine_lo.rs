@@ -1,4 +1,4 @@
-//! The load that was the coarser target's lower bound: is it one for this target, too?
+//! The coarser target's lower bound: test whether it is one for this target too.
 
 use super::{Pick, View};
 

@@ -1,23 +1,26 @@
 // What happens to the run, once a second; more rarely when there is much of it.
-let squares = [];
+let tiles = [];
 let names = "";
-
-const shown = (fps) => (fps == null ? "not known" : frames(fps));
+const throughput = new Throughput();
+const search = new Search();
 
 function purpose(of) {
   if (of.kind === "latency") return "latency at " + (100 * of.load_ratio).toFixed(0) + " %";
   return { warm_up: "warm-up", search: "search", confirm: "confirm" }[of.kind] || of.kind;
 }
 
-// Mark, kind and words of a cell.
+// The number is the path's own, within an interval that may be wide.
+const own = (verdict) => verdict === "ok" || verdict === "wide";
+
+// Mark, kind and words of a test point.
 function state(name, square, board) {
   if (board.now && !board.now.control && board.now.cell === name) return ["◆", "now", "being measured"];
   if (square.skipped) return ["–", "", "skipped"];
   if (!square.worst) return ["·", "", "to come"];
-  const words = square.worst + ", " + square.done + " of " + board.repeats
-    + (square.fps == null ? "" : ", " + shown(square.fps) + " frames/s");
+  const words = square.worst + ", " + square.done + " of " + Math.max(board.repeats, square.done) + " visits"
+    + (square.fps == null ? "" : ", " + frames(square.fps) + " frames/s" + interval(square));
   if (square.worst === "failed") return ["×", "bad", words];
-  if (square.worst !== "ok") return ["▲", "doubtful", words];
+  if (!own(square.worst)) return ["▲", "doubtful", words];
   return [square.done < board.repeats ? "▪" : "■", "ok", words];
 }
 
@@ -25,16 +28,21 @@ function cells(board) {
   const told = board.rows.map((row) => row.path + "\n" + row.cells.map(([name]) => name).join("\n")).join("\n");
   if (told !== names) {
     byId("cells").replaceChildren();
-    squares = board.rows.map((row) => {
+    tiles = board.rows.map((row) => {
       make(byId("cells"), "h3", row.path);
       const list = make(byId("cells"), "ul");
-      return row.cells.map(() => make(list, "li"));
+      return row.cells.map(() => {
+        const item = make(list, "li");
+        const mark = make(item, "span");
+        mark.setAttribute("role", "img");
+        return mark;
+      });
     });
     names = told;
   }
   board.rows.forEach((row, r) => row.cells.forEach(([name, square], c) => {
     const [mark, kind, words] = state(name, square, board);
-    const element = squares[r][c];
+    const element = tiles[r][c];
     if (element.title === name + ": " + words) return;
     element.textContent = mark;
     element.className = kind;
@@ -43,20 +51,35 @@ function cells(board) {
   }));
 }
 
-function now(board) {
+// Which test point is looked at, by pointer or keyboard.
+function look(element, spoken) {
+  const all = tiles.flat();
+  for (const one of all) one.parentElement.classList.toggle("at", one === element && spoken);
+  if (spoken) byId("point").setAttribute("aria-live", "polite");
+  else byId("point").removeAttribute("aria-live");
+  say(byId("point"), element ? element.title : "");
+}
+
+byId("cells").addEventListener("mouseover", (event) => look(event.target.closest("[role=img]"), false));
+byId("cells").addEventListener("mouseleave", () => look(null, false));
+byId("cells").addEventListener("blur", () => look(null, false));
+byId("cells").addEventListener("keydown", (event) => {
+  const all = tiles.flat();
+  const from = all.findIndex((one) => one.parentElement.classList.contains("at"));
+  const last = all.length - 1;
+  const to = { ArrowLeft: from < 0 ? last : from - 1, ArrowRight: from + 1, Home: 0, End: last }[event.key];
+  if (event.key === "Escape") look(null, false);
+  if (to == null || last < 0) return;
+  event.preventDefault();
+  look(all[Math.min(last, Math.max(0, to))], true);
+});
+
+function now(news) {
+  const { board } = news;
   const at = board.now;
-  byId("cell").textContent = at ? at.cell + (at.control ? " (control)" : "") : "Now";
-  byId("trial").textContent = at && at.trial
-    ? "trial " + at.trial[0] + ", " + purpose(at.trial[1]) + ", " + shown(at.load_fps) + " frames/s" : board.stage;
-  const known = at && at.trial && at.scale_fps > 0;
-  const percent = (fps) => (100 * Math.min(1, fps / at.scale_fps)).toFixed(2);
-  const { lower_fps: lower, upper_fps: upper } = at ? at.bounds : {};
-  byId("between").style.left = known && lower != null ? percent(lower) + "%" : "0";
-  byId("between").style.right = known ? (100 - percent(upper ?? at.scale_fps)) + "%" : "100%";
-  byId("load").style.display = known ? "block" : "none";
-  if (known) byId("load").style.left = percent(at.load_fps) + "%";
-  byId("bounds").textContent = known ? "the throughput lies between " + shown(lower) + " and " + shown(upper)
-    + " frames/s" : "";
+  say(byId("cell"), at ? at.cell + (at.control ? " (control)" : "") : board.searched || "This search");
+  say(byId("trial"), at && at.trial ? "trial " + at.trial[0] + ": " + news.words.search + " frames/s" : board.stage);
+  search.take(board);
 }
 
 function cpus(board) {
@@ -72,34 +95,36 @@ function cpus(board) {
       make(line, "span");
     }
     const [label, meter, busy] = line.children;
-    label.textContent = "CPU " + core.cpu;
+    say(label, "CPU " + core.cpu);
     [core.user + core.system, core.irq + core.softirq, core.steal].forEach((share, n) => {
       meter.children[n].style.width = (100 * share).toFixed(1) + "%";
     });
-    busy.textContent = (100 * (1 - core.idle)).toFixed(0) + " %";
+    say(busy, (100 * (1 - core.idle)).toFixed(0) + " %");
   });
 }
 
 function take(news) {
   const board = news.board;
-  const all = board.rows.flatMap((row) => row.cells.map(([, square]) => square));
-  const done = all.filter((square) => square.skipped || square.done >= board.repeats).length;
-  const doubtful = all.filter((square) => square.worst && !["ok", "failed"].includes(square.worst)).length;
-  const failed = all.filter((square) => square.worst === "failed").length;
-  byId("link").textContent = (board.now ? "measuring " + board.now.cell : board.stage)
-    + (news.left_s == null ? "" : ", " + clock(news.left_s) + " left");
-  byId("use").max = Math.max(1, all.length);
-  byId("use").value = done;
-  byId("count").textContent = done + " of " + all.length + " cells"
-    + (board.sockets ? ", " + board.sockets + " socket tests" : "")
-    + (doubtful ? ", " + doubtful + " doubtful" : "") + (failed ? ", " + failed + " failed" : "");
-  byId("plan").textContent = news.plan + ", since " + clock(news.elapsed_s);
-  now(board);
+  const squares = board.rows.flatMap((row) => row.cells.map(([, square]) => square));
+  const planned = squares.filter((square) => !square.skipped).length * board.repeats;
+  const visits = squares.reduce((sum, square) => sum + (square.skipped ? 0 : Math.min(square.done, board.repeats)), 0);
+  entitle(board.host);
+  say(byId("link"), (board.now ? "measuring " + board.now.cell : board.stage)
+    + (news.words.left ? ", " + news.words.left : ""));
+  byId("use").max = Math.max(1, planned);
+  byId("use").value = visits;
+  say(byId("count"), news.words.counts.concat(board.repeats > 1 ? visits + " of " + planned + " visits" : []).join(", "));
+  say(byId("plan"), news.plan + ", running for " + clock(news.elapsed_s));
+  throughput.take(board);
+  now(news);
   cpus(board);
   cells(board);
-  byId("recent").replaceChildren();
-  for (const line of board.recent) make(byId("recent"), "li", line);
-  return { pause: all.length > 500 ? 3000 : 1000, at: news.unix_s, late: "" };
+  const list = byId("recent");
+  if ([...list.children].map((item) => item.textContent).join("\n") !== board.recent.join("\n")) {
+    list.replaceChildren();
+    for (const line of board.recent) make(list, "li", line);
+  }
+  return { pause: squares.length > 500 ? 3000 : 1000, at: news.unix_s, late: "" };
 }
 
 live(() => "state.json", take, "the run has ended, or cannot be reached.");

@@ -1,0 +1,136 @@
+//! What `docs/guide/privileges.md` says of rights, as an ordinary user with a program that has them.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Call, NICETY, alone, call, root};
+use crate::uplink::Uplink;
+
+/// An operator: a user who is not root, a directory that is his, and a copy of the program.
+struct Operator {
+    uplink: Uplink,
+    program: PathBuf,
+}
+
+const UID: u32 = 65534;
+
+impl Operator {
+    /// With a program that has this capability.
+    fn new(test: &str, capability: Option<&str>) -> Option<Self> {
+        if !root() {
+            println!("SKIP {test}: only root gives a program capabilities");
+            return None;
+        }
+        let uplink = Uplink::new(test)?;
+        fs::set_permissions(uplink.dir.path(), Permissions::from_mode(0o711)).unwrap();
+        let (program, home) = (uplink.path("nicety-net"), uplink.path("home"));
+        fs::copy(NICETY, &program).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(&home).unwrap();
+        chown(&home, Some(UID), Some(UID)).unwrap();
+        if let Some(capability) = capability {
+            let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+            let mut setcap = Command::new("setcap");
+            let set = setcap
+                .env("PATH", path)
+                .arg(capability)
+                .arg(&program)
+                .output();
+            let said = set.map_or_else(
+                |error| error.to_string(),
+                |set| match set.status.success() {
+                    true => String::new(),
+                    false => String::from_utf8_lossy(&set.stderr).trim().to_owned(),
+                },
+            );
+            if !said.is_empty() {
+                println!("SKIP {test}: setcap: {said}");
+                return None;
+            }
+        }
+        Some(Self { uplink, program })
+    }
+
+    fn state(&self, name: &str) -> String {
+        self.uplink
+            .path("home")
+            .join(name)
+            .to_str()
+            .unwrap()
+            .to_owned()
+    }
+
+    fn call(&self, words: &[&str]) -> Call {
+        let user = format!("--reuid={UID}");
+        let group = format!("--regid={UID}");
+        let change = ["setpriv", &user, &group, "--clear-groups"];
+        self.uplink
+            .lab
+            .inside(call(&self.program, words).below(change))
+    }
+}
+
+#[test]
+fn cap_net_admin_is_enough_to_limit_and_to_share() {
+    let _alone = alone();
+    let test = "cap_net_admin_is_enough_to_limit_and_to_share";
+    let Some(operator) = Operator::new(test, Some("cap_net_admin+ep")) else {
+        return;
+    };
+    let before = operator.uplink.lab.state();
+    let state = operator.state("state");
+    let limit = |max: &str| {
+        let words = [
+            "vf", "limit", "a1", "--max", max, "--verify", "0s", "--state", &state,
+        ];
+        operator.call(&words).run()
+    };
+    limit("5mbit").assert_code(0);
+    let qdiscs = operator.uplink.lab.sh("tc qdisc show");
+    assert!(qdiscs.contains("rate 5Mbit"), "{qdiscs}");
+    limit("none").assert_code(0);
+
+    let (state, policy) = (
+        operator.state("police"),
+        operator.uplink.path("policy.toml"),
+    );
+    let words = ["police", "run", policy.to_str().unwrap(), "--state", &state];
+    let mut daemon = operator
+        .call(&words)
+        .limit(std::time::Duration::from_secs(60))
+        .start();
+    let shown = Path::new(&state).join("state.json");
+    let periods = || -> Option<u64> {
+        let text = fs::read(&shown).ok()?;
+        serde_json::from_slice::<Value>(&text).ok()?["periods"].as_u64()
+    };
+    daemon.until("two periods", |_| periods() >= Some(2));
+    let qdiscs = operator.uplink.lab.sh("tc qdisc show");
+    assert_eq!(qdiscs.matches("tbf 6e63:").count(), 3, "{qdiscs}");
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    operator.uplink.lab.assert_state(&before);
+}
+
+#[test]
+fn without_capabilities_nothing_is_changed() {
+    let _alone = alone();
+    let Some(operator) = Operator::new("without_capabilities_nothing_is_changed", None) else {
+        return;
+    };
+    let before = operator.uplink.lab.state();
+    let state = operator.state("state");
+    let ended = operator
+        .call(&["vf", "limit", "a1", "--max", "5mbit", "--state", &state])
+        .run();
+    ended.assert_code(3);
+    assert!(ended.only_line().contains("needs root"), "{}", ended.stderr);
+    operator.call(&["vf", "list"]).run().assert_code(0);
+    operator.call(&["inspect", "--json"]).run().assert_code(0);
+    operator.uplink.lab.assert_state(&before);
+}

@@ -1,0 +1,91 @@
+//! axe-core finds nothing on any page, narrow and wide, in light and dark. With `NICETY_SCREENSHOTS=DIR`
+//! each of them is also kept as a picture there.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::cdp::Browser;
+use crate::{live, start};
+
+const AXE: &str = include_str!("axe/axe.min.js");
+
+/// What axe finds on the open page: rule, help, and the first elements that break it.
+fn violations(browser: &mut Browser) -> Value {
+    browser.value(AXE);
+    browser.value(
+        r#"(async () => {
+        for (const folded of document.querySelectorAll("details")) folded.open = true;
+        const { violations, passes } = await axe.run(document, { resultTypes: ["violations"], elementRef: false });
+        if (passes.length < 10) return "axe looked at nothing";
+        return violations.map(({ id, help, nodes }) => [id, help, nodes.length,
+          nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + " " + node.failureSummary.slice(0, 300))]);
+        })()"#,
+    )
+}
+
+/// Tallest picture in pixels: a page of many results is cut off there.
+const TALLEST: f64 = 8000.0;
+
+/// Keeps the whole page as it is open now.
+fn keep(browser: &mut Browser, file: &Path) {
+    let size = browser
+        .value("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]");
+    let height = size[1].as_f64().unwrap().min(TALLEST);
+    let clip = json!({ "x": 0, "y": 0, "width": size[0], "height": height, "scale": 1 });
+    let shot = browser.ask(
+        "Page.captureScreenshot",
+        json!({ "format": "png", "captureBeyondViewport": true, "clip": clip }),
+    );
+    let picture = STANDARD.decode(shot["data"].as_str().unwrap()).unwrap();
+    std::fs::write(file, picture).unwrap();
+}
+
+#[test]
+fn axe_finds_nothing_on_any_page() {
+    let Some((mut browser, pages, _dir)) = start("axe_finds_nothing_on_any_page") else {
+        return;
+    };
+    let kept = std::env::var_os("NICETY_SCREENSHOTS");
+    let mut found = Vec::new();
+    for (name, page) in pages {
+        for (width, scheme) in [
+            (1280, "light"),
+            (1280, "dark"),
+            (390, "light"),
+            (390, "dark"),
+        ] {
+            browser.open(&page, width, scheme);
+            if name.ends_with("live") {
+                browser.value(live::DRAWN);
+            }
+            if let Some(dir) = &kept {
+                let file = format!("{}-{width}-{scheme}.png", name.replace(", ", "-"));
+                keep(&mut browser, &Path::new(dir).join(file));
+            }
+            let wrong = violations(&mut browser);
+            if wrong != json!([]) {
+                found.push(format!("{name} at {width}, {scheme}: {wrong:#}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn axe_sees_what_is_wrong() {
+    let Some((mut browser, _, dir)) = start("axe_sees_what_is_wrong") else {
+        return;
+    };
+    let file = dir.path().join("wrong.html");
+    let page = "<!doctype html><html><title>Wrong</title><main><h1>Wrong</h1><button></button>\
+        <p style='color:#aaa'>pale on white</p><input></main></html>";
+    std::fs::write(&file, page).unwrap();
+    browser.open(&file, 1280, "light");
+    let wrong = violations(&mut browser).to_string();
+    for rule in ["html-has-lang", "button-name", "color-contrast", "label"] {
+        assert!(wrong.contains(rule), "{rule}: {wrong}");
+    }
+}
