@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -18,6 +18,14 @@ bench: ## measure a kernel bridge on this machine; ARGS="--preset std" and the l
 test: ## format, lints, licences, layers, and all tests as root and as an ordinary user
 	@scripts/setup.sh test
 	@scripts/test.sh
+
+fuzz: ## any bytes for everything that reads bytes of others, 10 min a target (FUZZ_SECONDS), with nightly Rust; TARGETS="plan run"
+	@scripts/setup.sh bench
+	@scripts/fuzz.sh $(TARGETS)
+
+faults: ## accidents in everything that changes a machine: kills, failing system calls, two at once; a table
+	@scripts/setup.sh test
+	@scripts/faults.sh
 
 bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench

@@ -89,7 +89,7 @@ pub enum HistoryError {
     },
     /// No server answers.
     #[error(
-        "cannot reach the store {place}: {why}; check its address, and PGPASSWORD if it asks for a password"
+        "cannot reach the store {place}: {why}; check its address, and PGPASSWORD or PGPASSFILE if it asks for a password"
     )]
     Unreachable {
         /// The store.

@@ -19,7 +19,7 @@ use nicety_model::compare::Metric;
 use nicety_model::history::{Figure, KeptRun, TrendPoint};
 use nicety_store::RunFiles;
 
-pub use self::postgres::{Caution, PATIENCE, Postgres, cautions, is_url};
+pub use self::postgres::{Caution, PATIENCE, Postgres, cautions, is_url, password_in_file};
 pub use error::HistoryError;
 pub use prune::outdated;
 pub use sqlite::Sqlite;

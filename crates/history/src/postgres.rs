@@ -5,6 +5,7 @@
 //! because a run's directory stays.
 
 mod address;
+mod passfile;
 mod tables;
 
 use std::cell::RefCell;
@@ -26,6 +27,7 @@ use crate::error::HistoryError;
 use crate::{Added, History, HistoryPoint, NewRun, pack};
 
 pub use address::{Caution, cautions, is_url, without_password};
+pub use passfile::password as password_in_file;
 
 /// How long a server that went away is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(15);

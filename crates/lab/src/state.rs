@@ -20,6 +20,7 @@ use crate::spec::PORTS;
 use nicety_guests::QemuError;
 use nicety_guests::machine::{CONSOLE, MONITOR, PID};
 use nicety_guests::qmp::Qmp;
+use nicety_model::counted::plural;
 use nicety_model::path::VmAccel;
 use nicety_netdev::runtime_dir;
 
@@ -74,7 +75,7 @@ impl LabState {
             VmAccel::Tcg => is_kvm,
         };
         if request.cpus.is_some_and(|cpus| cpus != self.cpus) {
-            Some(format!("has {} CPUs", self.cpus))
+            Some(format!("has {}", plural(self.cpus.into(), "CPU")))
         } else if request.memory_mib.is_some_and(|mib| mib != self.memory_mib) {
             Some(format!("has {} MiB", self.memory_mib))
         } else {

@@ -8,7 +8,9 @@
 
 pub mod bitrate;
 pub mod cell;
+pub mod cell_choice;
 pub mod compare;
+pub mod counted;
 pub mod cpu;
 pub mod cpu_list;
 pub mod disturbance;
@@ -41,6 +43,7 @@ pub mod problem;
 pub mod reference;
 pub mod remedy;
 pub mod run;
+pub mod shell;
 pub mod sock;
 pub mod source;
 pub mod stalls;

@@ -44,11 +44,7 @@ pub fn count(value: u64) -> String {
 
 /// `1 cell`, `3 cells`.
 pub fn plural(n: usize, noun: &str) -> String {
-    if n == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{} {noun}s", count(n as u64))
-    }
+    crate::counted::plural(n as u64, noun)
 }
 
 /// Three significant digits with a decimal prefix: `245 k`, `1.49 M`, `812`.

@@ -155,6 +155,15 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// A port for the tests of those who use ports.
+/// Reads bytes as an answer about a switch, a port or a rate.
+#[doc(hidden)]
+pub fn hostile(bytes: &[u8]) {
+    let answer = RawMessage::new(30, bytes);
+    message::is_switchdev(&answer);
+    message::port(&answer, "0000:01:00.0");
+    message::leaf(&answer, "0000:01:00.0");
+}
+
 #[cfg(test)]
 pub(crate) fn fake_port(
     vf: u32,

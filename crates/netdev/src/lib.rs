@@ -5,6 +5,8 @@ pub mod cpu_set;
 pub mod devlink;
 pub mod ethtool;
 mod genetlink;
+#[doc(hidden)]
+pub mod hostile;
 pub mod hwtstamp;
 mod ifreq;
 pub mod link;

@@ -311,3 +311,15 @@ fn veth_attributes(end: &VethEnd<'_>) -> Vec<LinkAttribute> {
     attributes.extend(end.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
     attributes
 }
+/// Reads bytes as an answer about an interface.
+#[doc(hidden)]
+pub fn hostile(bytes: &[u8]) {
+    let mut header = netlink_packet_core::NetlinkHeader::default();
+    header.message_type = libc::RTM_NEWLINK;
+    let message = <RouteNetlinkMessage as netlink_packet_core::NetlinkDeserializable>::deserialize(
+        &header, bytes,
+    );
+    if let Some(link) = message.ok().and_then(link_of) {
+        link.is_running();
+    }
+}

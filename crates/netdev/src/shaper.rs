@@ -406,3 +406,16 @@ pub fn burst_bytes(shape: Shape, burst: Duration) -> u64 {
         bytes => bytes,
     }
 }
+/// Reads bytes as answers about interfaces, buckets and counters, and as news of changes.
+#[doc(hidden)]
+pub fn hostile(bytes: &[u8]) {
+    let faces: Vec<Face> = survey::face(bytes).into_iter().collect();
+    let mut survey = Survey::new(faces);
+    survey.add(bytes);
+    survey.renew(1, bytes);
+    survey.recount(&survey::stats(bytes).into_iter().collect::<Vec<_>>());
+    for face in survey.faces() {
+        survey.limiter_of(face);
+    }
+    changes::hostile(bytes);
+}

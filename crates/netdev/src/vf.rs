@@ -161,5 +161,14 @@ fn rate_request(pf: &str, vf: u32, max: u32, min: u32) -> RawMessage {
     setting::request(pf, IFLA_VF_RATE, &rate)
 }
 
+/// Reads bytes as an answer about virtual functions.
+#[doc(hidden)]
+pub fn hostile(bytes: &[u8]) {
+    let list = parse::function_list(&RawMessage::new(libc::RTM_NEWLINK, bytes));
+    for function in &list.functions {
+        let _ = function.mac.map(|mac| mac.to_string());
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,16 @@ mod live;
 mod progress;
 mod request;
 
-use nicety_model::{Coded, ProblemCode, Run};
+use std::path::Path;
+
+use nicety_model::{Coded, ProblemCode, Run, shell};
 use nicety_report::live::board::Board;
 use nicety_report::plural;
 use nicety_runner::{Ending, Session};
 
-use crate::cli::{BenchArgs, DemandArgs};
+use crate::cli::bench::{BenchArgs, DemandArgs};
 use crate::exit::{Exit, Failure};
+use crate::runs::Keep;
 use crate::signals::Signals;
 use crate::terminal::Stream;
 use crate::{demand, output, report};
@@ -19,6 +22,8 @@ use progress::{Preparing, Progress};
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let request = request::read(args)?;
+    // Before anything is measured: a store that cannot be written must not cost a run.
+    let keep = args.keep.as_deref().map(Keep::open).transpose()?;
     let signals = Signals::install()?;
     let opened = Session::open(request.run, &signals.stop(), &Preparing::default());
     let mut session = match opened {
@@ -36,11 +41,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let run = session.close(ending)?;
     let (exit, why) = exit(ending, &run, &args.demand);
     let first = run.cells.is_empty() && run.sockets.is_empty();
-    if request.json {
-        report::print_json(run)?
-    } else {
-        report::print_table(&run)?
-    }
+    report::print(run, &args.format)?;
     output::say(&format!("report: {}", dir.join("report.html").display()));
     if ending == Ending::Interrupted {
         let before = if first {
@@ -48,15 +49,29 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         } else {
             ""
         };
-        output::say(&format!(
-            "Interrupted{before}. Resume with: nicety bench --resume {}",
-            dir.display()
+        output::tell(&format!(
+            "Interrupted{before}. Resume with: {}",
+            resume(&dir, args.keep.as_deref())
         ));
+    } else if let Some(keep) = keep {
+        output::say(&keep.run(&dir)?);
     }
     if let Some(why) = why {
-        output::say(&why);
+        output::tell(&why);
     }
     Ok(exit)
+}
+
+/// The command line that goes on with an interrupted run, and keeps it in the end where this was asked.
+fn resume(dir: &Path, keep: Option<&str>) -> String {
+    let dir = dir.display().to_string();
+    let mut words = vec!["nicety", "bench", "--resume", &dir];
+    match keep {
+        None => {}
+        Some("") => words.push("--keep"),
+        Some(label) => words.extend(["--keep", label]),
+    }
+    shell::command(words)
 }
 
 /// Notes are part of the report. On a terminal they would fill the screen before anything is measured.
@@ -65,7 +80,7 @@ fn say_notes(session: &Session) {
     if notes.is_empty() {
         return;
     }
-    if Stream::Error.can_move() {
+    if Stream::Error.can_move() && !output::is_verbose() {
         output::say(&format!("{}: see the report", plural(notes.len(), "note")));
         return;
     }

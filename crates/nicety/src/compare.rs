@@ -1,16 +1,15 @@
 //! `nicety compare`: old results beside new ones.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use nicety_compare::{Input, Options};
 use nicety_model::compare::{Comparison, Metric};
-use nicety_report::{html, json, markdown, table};
+use nicety_report::{html, json, markdown, tables_csv};
 
 use crate::cli::compare::CompareArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::report::{read_results, rendered, write};
+use crate::report::{read_results, write};
 
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
@@ -33,11 +32,13 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
         .into_iter()
         .flatten()
         .any(|file| file.as_os_str() == "-");
-    if args.json {
-        rendered(json::pretty("comparison", &found, &mut io::stdout().lock()))?;
-    } else if !taken {
-        let options = output::table_options();
-        rendered(table(&found, &mut io::stdout().lock(), options))?;
+    if args.format.given() || !taken {
+        output::report(
+            &args.format,
+            &found,
+            |out| json::pretty("comparison", &found, out),
+            |out| tables_csv(&found, out, true),
+        )?;
     }
     Ok(exit(&found, args.strict))
 }

@@ -4,7 +4,7 @@ use nicety_model::{Run, Verdict};
 use nicety_report::plural;
 use nicety_search::demand::{Demand, Shortfall};
 
-use crate::cli::DemandArgs;
+use crate::cli::bench::DemandArgs;
 
 impl From<&DemandArgs> for Demand {
     fn from(args: &DemandArgs) -> Self {

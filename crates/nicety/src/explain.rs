@@ -6,7 +6,7 @@ use anyhow::Context;
 use nicety_model::reference::{Entry, Explained, PageText};
 use nicety_model::{SCHEMA, note, problem};
 
-use crate::cli::ExplainArgs;
+use crate::cli::report::ExplainArgs;
 use crate::exit::{Exit, Failure};
 
 const NOTES: &str = include_str!("../../../docs/reference/notes.md");
@@ -20,7 +20,7 @@ pub fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
         pages.notes.retain(|page| page.code == code);
         pages.problems.retain(|page| page.code.code() == code);
     }
-    let text = match args.json {
+    let text = match args.output.json {
         true => serde_json::to_string_pretty(&pages).map_err(Failure::environment)? + "\n",
         false => text(&pages),
     };

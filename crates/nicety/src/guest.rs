@@ -23,13 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Runs the command.
 pub fn run(command: &GuestCommand) -> Result<Exit, Failure> {
     let (channel, json, command) = match command {
-        GuestCommand::Status(args) => (&args.channel, args.json, Command::Status),
+        GuestCommand::Status(args) => (&args.channel, args.output.json, Command::Status),
         GuestCommand::Limit(args) => {
             let limit = Some(args.rate).filter(|rate| rate.0 > 0);
             let lease = args.lease;
             (
                 &args.at.channel,
-                args.at.json,
+                args.at.output.json,
                 Command::Limit { limit, lease },
             )
         }

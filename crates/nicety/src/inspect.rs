@@ -9,7 +9,7 @@ use nicety_host::facts::{self, Capturing, Source};
 use nicety_model::HostFacts;
 use nicety_tuner::TuneEvent;
 
-use crate::cli::InspectArgs;
+use crate::cli::host::InspectArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::tune::events;
@@ -31,13 +31,7 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.html {
         return picture(&facts, path);
     }
-    match args.json {
-        true => output::print_json(&facts)?,
-        false => output::print(&nicety_report::facts::render(
-            &facts,
-            output::table_options().width,
-        ))?,
-    }
+    output::page(&args.format, &facts, || nicety_report::facts::page(&facts))?;
     Ok(Exit::Done)
 }
 

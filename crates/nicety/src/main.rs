@@ -50,6 +50,7 @@ fn main() -> ExitCode {
             return exit.code();
         }
     };
+    output::begin(&cli.global);
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),

@@ -2,19 +2,76 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nicety_report::Options;
+use nicety_report::page::Page;
+use nicety_report::{Options, Report, ReportError, markdown, rows, table};
 use serde::Serialize;
 
+use crate::cli::output::{Format, FormatArgs, GlobalArgs, When};
 use crate::exit::Failure;
 
 /// Width assumed when standard output is not a terminal.
 const PLAIN_WIDTH: u16 = 160;
 
-/// One line on standard error.
+/// How this invocation talks: decided once, from the command line.
+#[derive(Debug, Clone, Copy, Default)]
+struct Manner {
+    quiet: bool,
+    verbose: bool,
+}
+
+static MANNER: OnceLock<Manner> = OnceLock::new();
+
+/// Takes what every command takes from the command line.
+pub fn begin(args: &GlobalArgs) {
+    let manner = Manner {
+        quiet: args.quiet,
+        verbose: args.verbose,
+    };
+    // There is one command line.
+    let _ = MANNER.set(manner);
+    let choice = match args.color {
+        When::Auto => ColorChoice::Auto,
+        When::Always => ColorChoice::Always,
+        When::Never => ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+fn manner() -> Manner {
+    MANNER.get().copied().unwrap_or_default()
+}
+
+/// Whether `--quiet` was given: no progress, no hints.
+pub fn is_quiet() -> bool {
+    manner().quiet
+}
+
+/// Whether `--verbose` was given: reasons and details too.
+pub fn is_verbose() -> bool {
+    manner().verbose
+}
+
+/// Whether a stream gets colours: `--color`, then NO_COLOR, CLICOLOR_FORCE and CLICOLOR, then whether it
+/// is a terminal that knows them.
+pub fn colour(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
+}
+
+/// One line of progress or advice on standard error; `--quiet` leaves it out.
 pub fn say(text: &str) {
+    if !is_quiet() {
+        tell(text);
+    }
+}
+
+/// One line on standard error that is a part of the answer.
+pub fn tell(text: &str) {
     // Nobody reads a closed standard error; there is nobody left to tell.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
@@ -29,12 +86,55 @@ pub fn error(what: &impl std::fmt::Display) {
             line.push(c);
         }
     }
-    say(&format!("nicety: {line}"));
+    tell(&format!("nicety: {line}"));
+}
+
+/// Prints tables in the format that was asked for.
+pub fn page(
+    format: &FormatArgs,
+    value: &impl Serialize,
+    page: impl FnOnce() -> Page,
+) -> Result<(), Failure> {
+    match format.format() {
+        Format::Json => print_json(value),
+        Format::Table => print(&page().text(table_options(), format.header())),
+        Format::Md => print(&page().markdown()),
+        Format::Csv => print(&page().csv(format.header()).map_err(Failure::environment)?),
+    }
+}
+
+/// Prints a report in the format that was asked for; JSON and CSV are its own.
+pub fn report(
+    format: &FormatArgs,
+    report: &impl Report,
+    json: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>,
+    csv: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>,
+) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    let rendered = match (format.format(), format.header()) {
+        (Format::Json, _) => json(&mut text),
+        (Format::Csv, _) => csv(&mut text),
+        (Format::Md, _) => markdown(report, &mut text),
+        (Format::Table, true) => table(report, &mut text, table_options()),
+        (Format::Table, false) => rows(report, &mut text, table_options()),
+    };
+    rendered.map_err(Failure::environment)?;
+    let text = String::from_utf8_lossy(&text);
+    // Names of columns hold no line ends.
+    let body = match (format.format(), format.header(), text.split_once('\n')) {
+        (Format::Csv, false, Some((_, rows))) => rows,
+        _ => &text,
+    };
+    print(body)
 }
 
 /// A line of progress on standard error, see [`ProgressStyle`] for the template.
 pub fn bar(length: Option<u64>, template: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    let target = match is_quiet() {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::stderr(),
+    };
+    let bar = ProgressBar::with_draw_target(length, target);
     match ProgressStyle::with_template(template) {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
@@ -97,11 +197,9 @@ pub fn table_options() -> Options {
     let stdout = io::stdout();
     let terminal = stdout.is_terminal();
     let width = terminal_width().filter(|_| terminal).unwrap_or(PLAIN_WIDTH);
-    // https://no-color.org: any non-empty value switches colours off.
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Options {
         width,
-        colour: terminal && !plain,
+        colour: colour(&stdout),
     }
 }
 

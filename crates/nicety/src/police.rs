@@ -4,7 +4,6 @@ mod dry_run;
 mod serve;
 mod status;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -15,6 +14,7 @@ use nicety_policed::log::Log;
 use nicety_policed::{PolicyFile, client};
 
 use crate::cli::police::{AskArgs, PoliceCommand, RunArgs};
+use crate::cli::state::{StateArgs, usual_police};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::token_file;
@@ -33,8 +33,8 @@ pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
 
 fn start(args: &RunArgs) -> Result<Exit, Failure> {
     let policy = PolicyFile::read(&args.policy)?;
-    let log = Log::open(output::say);
-    let directory = directory(args.state.as_deref())?;
+    let log = Log::open(output::tell);
+    let directory = args.state.police()?;
     if args.dry_run {
         return dry_run::run(&policy, &directory, args, &log);
     }
@@ -83,9 +83,9 @@ fn listen(at: &ListenAt, args: &RunArgs, daemon: &Daemon) -> Result<serve::Serve
 }
 
 fn restore(args: &AskArgs) -> Result<Exit, Failure> {
-    let directory = directory(args.state.as_deref())?;
-    let restored = daemon::restore(&directory, &Log::open(output::say))?;
-    if let (None, Some(path)) = (&restored, &args.state) {
+    let directory = args.state.police()?;
+    let restored = daemon::restore(&directory, &Log::open(output::tell))?;
+    if let (None, Some(path)) = (&restored, args.state.given()) {
         return Err(Failure::usage(anyhow!(
             "there is no directory {}; correct --state",
             path.display()
@@ -95,7 +95,7 @@ fn restore(args: &AskArgs) -> Result<Exit, Failure> {
     if restored.ports.is_empty() {
         output::say("nothing to put back");
     }
-    if args.json {
+    if args.output.json {
         output::print_json(&RestoreReport {
             schema: SCHEMA,
             ports: restored.ports,
@@ -107,25 +107,17 @@ fn restore(args: &AskArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// The directory asked for, or `police` below the usual one, whether it is there or not.
-fn directory(asked: Option<&Path>) -> Result<PathBuf, Failure> {
-    match asked {
-        Some(path) => Ok(path.to_owned()),
-        None => Ok(nicety_tuner::work::usual()?.join("police")),
-    }
-}
-
 /// What a daemon says whose state directory is asked for, or the one of a network namespace where one
 /// runs.
-pub fn known(asked: Option<&Path>, netns: u64) -> Result<Option<State>, Failure> {
-    match asked {
+pub fn known(asked: &StateArgs, netns: u64) -> Result<Option<State>, Failure> {
+    match asked.given() {
         Some(_) => status::read(asked).map(Some),
         // Whoever may not read it does without.
-        None => Ok(client::read_quietly(directory(None).ok().as_deref(), netns)),
+        None => Ok(client::read_quietly(usual_police().ok().as_deref(), netns)),
     }
 }
 
 /// Whether a daemon in this network namespace sets the limit of a port, which is now `limit`.
 pub fn governs(netns: u64, port: &str, limit: &str) -> bool {
-    client::governs(directory(None).ok().as_deref(), netns, port, limit)
+    client::governs(usual_police().ok().as_deref(), netns, port, limit)
 }

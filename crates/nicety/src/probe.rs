@@ -10,7 +10,7 @@ use nicety_report::probe as text;
 use nicety_runner::probe::{self, Request};
 use nicety_runner::{Event, Observer, Stage};
 
-use crate::cli::ProbeArgs;
+use crate::cli::host::ProbeArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::signals::Signals;
@@ -25,11 +25,7 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     };
     let report = probe::all(&request, &progress).map_err(Failure::environment)?;
     progress.finish();
-    let text = match args.json {
-        true => output::pretty(&report)?,
-        false => text::render(&report, output::table_options().width),
-    };
-    output::print_as("the answers", &text)?;
+    output::page(&args.format, &report, || text::page(&report))?;
     Ok(exit(&report))
 }
 

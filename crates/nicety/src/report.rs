@@ -6,12 +6,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use nicety_model::{Note, Run};
-use nicety_report::{ReportError, csv, html, json, junit, markdown, prometheus, sock, table};
+use nicety_model::{Note, Run, cell_choice};
+use nicety_report::{ReportError, csv, html, json, junit, markdown, prometheus, sock};
 use nicety_runner::assemble;
 use nicety_store::{RunContents, StoreError};
 
-use crate::cli::ReportArgs;
+use crate::cli::output::{Format, FormatArgs};
+use crate::cli::report::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::{demand, exposition, output};
 
@@ -35,9 +36,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             exposition::write(prometheus::families(run), out)
         }),
     ];
-    if args.runs.len() > 1 && (args.json || files.iter().any(|(file, _)| file.is_some())) {
+    let one_each = args.format.given() || files.iter().any(|(file, _)| file.is_some());
+    if args.runs.len() > 1 && one_each {
         return Err(Failure::usage(anyhow!(
-            "files and --json hold one run; give one run directory at a time"
+            "files and formats hold one run; give one run directory at a time"
         )));
     }
     let mut exit = Exit::Done;
@@ -46,18 +48,20 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             policed::run(path, args)?;
             continue;
         }
-        let run = read(path, RunContents::read_for_reports)?;
+        let mut run = read(path, RunContents::read_for_reports)?;
+        if let Some(cell) = &args.cell {
+            only(&mut run, cell)?;
+        }
         let wrote = write_all(&run, &files)?;
         // A stored run is judged only when that is asked for: to render it is all a plain report does.
         let judged = args.demand.strict || !args.demand.fail_on.is_empty();
         let why = judged.then(|| demand::line(&run, &args.demand)).flatten();
-        if args.json {
-            print_json(run)?;
-        } else if !wrote {
-            print_table(&run)?;
+        // Standard output holds one thing.
+        if args.format.given() || !wrote {
+            print(run, &args.format)?;
         }
         if let Some(why) = why {
-            output::say(&why);
+            output::tell(&why);
             exit = Exit::Negative;
         }
     }
@@ -100,18 +104,39 @@ pub fn read_results(path: &Path) -> Result<Run, Failure> {
     }
 }
 
-/// The table on standard output.
-pub fn print_table(run: &Run) -> Result<(), Failure> {
-    let options = output::table_options();
-    rendered(table(run, &mut io::stdout().lock(), options))
+/// Leaves one cell in a run: its results, trials and socket tests.
+fn only(run: &mut Run, typed: &str) -> Result<(), Failure> {
+    let cells = nicety_report::cells(run);
+    let cell = cell_choice::choose(&cells, typed)
+        .map_err(|error| Failure::usage(anyhow!("--cell: {error}")))?;
+    run.cells.retain(|of| of.cell == *cell);
+    run.summary.retain(|of| of.cell == *cell);
+    run.sockets.retain(|of| of.name == *cell);
+    run.trials.retain(|of| of.cell == *cell);
+    run.control = None;
+    run.skipped.clear();
+    run.left_out.clear();
+    Ok(())
 }
 
-/// The run as one JSON object on standard output, without its trials.
-pub fn print_json(mut run: Run) -> Result<(), Failure> {
-    run.trials.clear();
-    let mut out = io::stdout().lock();
-    rendered(json::render(&run, &mut out, json::Style::Pretty))?;
-    output::written("the output", writeln!(out)).map(drop)
+/// A run on standard output, without its trials.
+pub fn print(mut run: Run, format: &FormatArgs) -> Result<(), Failure> {
+    if format.format() == Format::Json {
+        run.trials.clear();
+        // A large run is several MB of text: never whole in memory.
+        let mut out = io::stdout().lock();
+        rendered(json::render(&run, &mut out, json::Style::Pretty))?;
+        return output::written("the output", writeln!(out)).map(drop);
+    }
+    output::report(
+        format,
+        &run,
+        |_| Ok(()),
+        |out| match run.cells.is_empty() && !run.sockets.is_empty() {
+            true => sock::csv::render(&run, out),
+            false => csv::render(&run, out),
+        },
+    )
 }
 
 /// Writes a rendered result to a file or, for `-`, to standard output.

@@ -16,7 +16,9 @@ use nicety_host::facts::Source;
 use nicety_report::{Report, advice as report};
 use nicety_tuner::advice::{self, AdviceRequest};
 use nicety_tuner::guard;
+use serde::Serialize;
 
+use crate::cli::output::{Format, FormatArgs};
 use crate::cli::tune::{Ask, GuardArgs, PlanArgs, TuneCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -45,20 +47,21 @@ pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
 fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
     let source = Source::at(args.sysroot.as_deref()).map_err(Failure::usage)?;
     let advice = advice::ask(&source, &AdviceRequest::from(&args.ask), &mut events::say)?;
-    match (args.json, args.verbose) {
-        (true, _) => output::print_json(&advice)?,
-        (false, true) => output::print(&report::long(&advice, output::table_options().width))?,
-        (false, false) => table(&advice)?,
+    if output::is_verbose() && args.format.format() == Format::Table {
+        output::print(&report::long(&advice, output::table_options().width))?;
+    } else {
+        show(&args.format, &advice, &advice)?;
     }
     Ok(Exit::Done)
 }
 
-/// Prints a report for a terminal.
-fn table(report: &impl Report) -> Result<(), Failure> {
-    let mut text = Vec::new();
-    nicety_report::table(report, &mut text, output::table_options())
-        .map_err(Failure::environment)?;
-    output::print(&String::from_utf8_lossy(&text))
+/// Prints a report in the format that was asked for; `value` is what JSON shows.
+fn show(format: &FormatArgs, value: &impl Serialize, report: &impl Report) -> Result<(), Failure> {
+    if format.format() == Format::Json {
+        return output::print_json(value);
+    }
+    let csv = |out: &mut Vec<u8>| nicety_report::tables_csv(report, out, true);
+    output::report(format, report, |_| Ok(()), csv)
 }
 
 impl From<&Ask> for AdviceRequest {

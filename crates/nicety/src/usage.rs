@@ -17,9 +17,20 @@ pub fn line(error: &Error) -> Option<String> {
             format!("{}: {}", argument(), why.unwrap_or(help))
         }
         ErrorKind::InvalidValue => {
-            let usage = given(ContextKind::InvalidArg).unwrap_or_default();
-            let usage = usage.replace(['<', '>'], "");
-            format!("{} needs a value; write {usage}", argument())
+            match given(ContextKind::InvalidValue).filter(|value| !value.is_empty()) {
+                Some(value) => {
+                    let fix = match given(ContextKind::SuggestedValue) {
+                        Some(near) => format!("did you mean {near}?"),
+                        None => format!("write one of {}", list(error, ContextKind::ValidValue)),
+                    };
+                    format!("{}: unknown value {value:?}; {fix}", argument())
+                }
+                None => {
+                    let usage = given(ContextKind::InvalidArg).unwrap_or_default();
+                    let usage = usage.replace(['<', '>'], "");
+                    format!("{} needs a value; write {usage}", argument())
+                }
+            }
         }
         ErrorKind::UnknownArgument => {
             let fix = match given(ContextKind::SuggestedArg) {
@@ -59,6 +70,14 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
         ContextValue::String(text) => Some(text.clone()),
         ContextValue::Strings(list) => list.last().cloned(),
         _ => None,
+    }
+}
+
+/// All of a list that clap knows.
+fn list(error: &Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::Strings(list)) => list.join(", "),
+        _ => String::new(),
     }
 }
 

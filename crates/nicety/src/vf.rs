@@ -11,8 +11,10 @@ use nicety_model::vf::VfReport;
 use nicety_netdev::netns::NetNs;
 use nicety_police::{port_counters, shared};
 use nicety_policed::vf::inventory::Inventory;
+use nicety_report::page::Page;
 use nicety_report::vf as table;
 
+use crate::cli::output::{Format, FormatArgs};
 use crate::cli::vf::{ListArgs, StatsArgs, VfCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -34,12 +36,12 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
     let inventory = Inventory::open()?;
     let mut report = inventory.report(args.interface.as_deref())?;
     let here = NetNs::current().map_err(Failure::environment)?.inode();
-    if let Some(state) = crate::police::known(args.state.as_deref(), here)?
+    if let Some(state) = crate::police::known(&args.state, here)?
         && state.netns == here
     {
         shared::add(&mut report, &state);
     }
-    show(&report, args.json, table::list)
+    show(&report, &args.format, table::list)
 }
 
 fn stats(args: &StatsArgs) -> Result<Exit, Failure> {
@@ -49,24 +51,21 @@ fn stats(args: &StatsArgs) -> Result<Exit, Failure> {
     std::thread::sleep(args.over);
     let mut second = inventory.report(args.interface.as_deref())?;
     port_counters::rates(&first, &mut second, begin.elapsed());
-    show(&second, args.json, table::stats)
+    show(&second, &args.format, table::stats)
 }
 
 fn show(
     report: &VfReport,
-    json: bool,
-    table: fn(&VfReport, u16) -> String,
+    format: &FormatArgs,
+    table: fn(&VfReport) -> Page,
 ) -> Result<Exit, Failure> {
-    if json {
-        output::print_json(report)?;
-        return Ok(Exit::Done);
-    }
-    if report.nics.is_empty() && report.ports.is_empty() {
+    let tables = format.format() == Format::Table;
+    if tables && report.nics.is_empty() && report.ports.is_empty() {
         output::say(
             "no NIC with virtual functions, and no tap, veth or macvtap in this network namespace",
         );
         return Ok(Exit::Done);
     }
-    output::print(&table(report, output::table_options().width))?;
+    output::page(format, report, || table(report))?;
     Ok(Exit::Done)
 }

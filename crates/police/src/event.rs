@@ -6,8 +6,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use nicety_model::BitRate;
+use nicety_model::counted::plural;
 use nicety_model::journal::Outcome;
 
+use crate::explain::readable;
 use crate::liveness::Silence;
 
 pub use port::{PortEvent, PortTrouble, SOFTWARE_ONLY};
@@ -237,7 +239,10 @@ impl fmt::Display for Event {
                 ports,
             } => write!(
                 f,
-                "{file} is taken: {capacity} shared among {tenants} tenants with {ports} ports"
+                "{file} is taken: {} shared among {} with {}",
+                readable(capacity.0 as f64),
+                plural(*tenants as u64, "tenant"),
+                plural(*ports as u64, "port")
             ),
             Self::PolicyRefused(why) => write!(f, "the old policy goes on: {why}"),
             Self::Sharing {
@@ -247,11 +252,15 @@ impl fmt::Display for Event {
                 period,
             } => write!(
                 f,
-                "sharing {capacity} among {tenants} tenants with {ports} ports, every {period:?}; \
-                 Ctrl-C puts everything back"
+                "sharing {} among {} with {}, every {period:?}; \
+                 Ctrl-C puts everything back",
+                readable(capacity.0 as f64),
+                plural(*tenants as u64, "tenant"),
+                plural(*ports as u64, "port")
             ),
             Self::Adopted(ports) => {
-                write!(f, "taking over {ports} ports from a daemon that was killed")
+                let ports = plural(*ports as u64, "port");
+                write!(f, "taking over {ports} from a daemon that was killed")
             }
             Self::GuaranteesScaled => {
                 f.write_str("the guarantees asked for do not fit and are scaled down")
@@ -282,10 +291,8 @@ impl fmt::Display for Event {
                 f.write_str("the record ends here: it cannot be written; sharing goes on")
             }
             Self::RecordGaps(periods) => {
-                write!(
-                    f,
-                    "{periods} periods are not in the record: the disk was behind"
-                )
+                let periods = plural(*periods as u64, "period");
+                write!(f, "the record lacks {periods}: the disk was too slow")
             }
             Self::RecordPage(page) => write!(f, "report: {}", page.display()),
             Self::NotRestored { port, outcome } => match outcome {
@@ -307,9 +314,12 @@ impl fmt::Display for Event {
                 ports.join(", ")
             ),
             Self::Restored(ports) => {
-                write!(f, "the limits of {ports} ports are as they were found")
+                let ports = plural(*ports as u64, "port");
+                write!(f, "the limits of {ports} are as they were found")
             }
-            Self::Kept(ports) => write!(f, "the limits of {ports} ports stay"),
+            Self::Kept(ports) => {
+                write!(f, "the limits of {} stay", plural(*ports as u64, "port"))
+            }
         }
     }
 }

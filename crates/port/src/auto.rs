@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nicety_model::counted::plural;
 use nicety_model::{Coded, Fps, ProblemCode};
 
 use crate::engine::{Engine, EngineReport, Stop, TrialOrder};
@@ -99,7 +100,7 @@ fn judge(report: &EngineReport, needed: f64) -> Result<(), String> {
     }
     match report.tester_drops {
         0 => Ok(()),
-        drops => Err(format!("the tester dropped {drops} frames")),
+        drops => Err(format!("the tester dropped {}", plural(drops, "frame"))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod directions;
 pub mod guests;
+pub mod history;
 pub mod ranking;
 
 use std::collections::{BTreeSet, HashMap};

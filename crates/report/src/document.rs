@@ -143,6 +143,22 @@ impl Document {
         }
     }
 
+    /// The tables that the report is about; without one, all of them.
+    pub(crate) fn main_tables(&self) -> Vec<&Table> {
+        let of = |main: bool| {
+            let sections = self.sections.iter().filter(move |part| part.main || !main);
+            let blocks = sections.flat_map(|section| &section.blocks);
+            blocks.filter_map(|block| match block {
+                Block::Table(table) => Some(table),
+                _ => None,
+            })
+        };
+        match of(true).next() {
+            Some(_) => of(true).collect(),
+            None => of(false).collect(),
+        }
+    }
+
     /// Adds tables: a page has them in one section, in text each has its caption for a heading.
     pub(crate) fn tables(&mut self, id: &'static str, title: &str, tables: Vec<Table>) {
         match self.on_page() {

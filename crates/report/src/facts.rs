@@ -13,8 +13,8 @@ use crate::number::plural;
 use crate::page::{Page, said};
 
 /// The whole page.
-pub fn render(facts: &HostFacts, width: u16) -> String {
-    let mut page = Page::new(width);
+pub fn page(facts: &HostFacts) -> Page {
+    let mut page = Page::default();
     machine(&mut page, facts);
     nodes(&mut page, facts);
     interfaces::render(&mut page, facts);
@@ -25,7 +25,7 @@ pub fn render(facts: &HostFacts, width: u16) -> String {
         page.line("");
         page.line(&format!("note: {note}"));
     }
-    page.into_text()
+    page
 }
 
 fn machine(page: &mut Page, facts: &HostFacts) {
@@ -36,10 +36,11 @@ fn machine(page: &mut Page, facts: &HostFacts) {
         page.line(&called);
     }
     page.line(&format!(
-        "{}, {} CPUs: {}, {cores} cores, {}",
+        "{}, {}: {}, {}, {}",
         host.cpu_model,
-        host.cpus,
+        plural(host.cpus as usize, "CPU"),
         plural(sockets, "socket"),
+        plural(cores, "core"),
         plural(facts.cpu.nodes.len().max(1), "node"),
     ));
     let mut words = vec![format!("kernel {}", host.kernel)];

@@ -45,7 +45,7 @@ pub mod vf;
 use std::io::Write;
 
 use document::{Document, Medium};
-use nicety_model::number;
+use nicety_model::{Run, number};
 
 pub use document::terminal::Options;
 pub use error::ReportError;
@@ -72,6 +72,41 @@ pub fn table(
     options: Options,
 ) -> Result<(), ReportError> {
     document::terminal::write(&report.document(Medium::Terminal)?, out, options)
+}
+
+/// Writes the rows of the report's own tables, without headers and sentences: for scripts.
+///
+/// # Errors
+/// [`ReportError::Write`] when the writer fails.
+pub fn rows(
+    report: &impl Report,
+    out: &mut impl Write,
+    options: Options,
+) -> Result<(), ReportError> {
+    document::terminal::write_rows(&report.document(Medium::Terminal)?, out, options)
+}
+
+/// Writes the report's own tables as CSV; numbers that are not grouped where the table has them.
+///
+/// # Errors
+/// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer fails.
+pub fn tables_csv(
+    report: &impl Report,
+    out: &mut impl Write,
+    header: bool,
+) -> Result<(), ReportError> {
+    let document = report.document(Medium::Markdown)?;
+    let text = document::csv::tables(&document.main_tables(), header)?;
+    error::write_text(out, "CSV", &text)
+}
+
+/// The cells of a run that have results, in the order in which reports list them: the number of a cell is
+/// its place from 1.
+pub fn cells(run: &Run) -> Vec<String> {
+    let groups = pick::groups(run);
+    let frames = groups.iter().map(|group| group.name.to_owned());
+    let sockets = run.sockets.iter().map(|series| series.name.clone());
+    frames.chain(sockets).collect()
 }
 
 /// Writes the report as GitHub Flavored Markdown.

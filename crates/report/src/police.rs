@@ -4,14 +4,14 @@ use nicety_police::controller::{Enforcement, PortDecision};
 use nicety_police::explain::{Explanation, readable};
 use nicety_police::report::State;
 
-use crate::document::columns;
-use crate::number::{ABSENT, plural};
+use crate::document::{Badge, Cell, Tone, columns};
+use crate::number::plural;
 use crate::page::Page;
 
 /// Everybody who shares the link, and the ports.
-pub fn status(state: &State, width: u16) -> String {
+pub fn status(state: &State) -> Page {
     let decision = &state.decision;
-    let mut page = Page::new(width);
+    let mut page = Page::default();
     let level = match decision.level_bps {
         Some(level) => format!("link full, {} per unit of weight", readable(level)),
         None => "link not full".to_owned(),
@@ -34,9 +34,9 @@ pub fn status(state: &State, width: u16) -> String {
     ));
     let soft = |bps: Option<f64>| bps.map_or("none".to_owned(), readable);
     let demand = |tenant: &Explanation| match (tenant.is_idle(), tenant.demand_bps) {
-        (true, _) => ABSENT.to_owned(),
-        (false, Some(bps)) => readable(bps),
-        (false, None) => "more".to_owned(),
+        (true, _) => Cell::absent(),
+        (false, Some(bps)) => readable(bps).into(),
+        (false, None) => Cell::badge(Badge::new("more", Tone::Warn)),
     };
     page.rows(
         "tenants",
@@ -44,7 +44,7 @@ pub fn status(state: &State, width: u16) -> String {
         columns![|(tenant, decided)|
             "name" Name: &tenant.tenant;
             "weight" Number: tenant.weight.to_string();
-            "guarantee" Number: tenant.guarantee.to_string();
+            "guarantee" Number: readable(tenant.guarantee.0 as f64);
             "hard" Number: readable(decided.cap_bps);
             "soft" Number: soft(decided.soft_bps);
             "sends" Number: readable(tenant.rate_bps);
@@ -60,25 +60,26 @@ pub fn status(state: &State, width: u16) -> String {
             "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
             "sends" Number: port.rate_bps.map(readable);
             // One that waits for the kernel's answer has the limit it had.
-            "limit" Number: (port.present || port.limit.0 > 0).then(|| port.limit.to_string());
+            "limit" Number: (port.present || port.limit.0 > 0).then(|| readable(port.limit.0 as f64));
             "limit is" Text: holds(port);
         ],
     );
-    page.into_text()
+    page
 }
 
 fn count(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
-fn holds(port: &PortDecision) -> String {
+fn holds(port: &PortDecision) -> Cell {
+    let badge = |word, tone| Cell::badge(Badge::new(word, tone));
     match (port.present, port.enforcement) {
         (false, _) => match &port.waits {
-            Some(why) => format!("waits: {why}"),
-            None => "gone".to_owned(),
+            Some(why) => format!("waits: {why}").into(),
+            None => badge("gone", Tone::Warn),
         },
-        (true, Enforcement::NotEnforced) => "not enforced".to_owned(),
-        (true, Enforcement::Holds) => "holds".to_owned(),
-        (true, Enforcement::Untested) => "not reached".to_owned(),
+        (true, Enforcement::NotEnforced) => badge("not enforced", Tone::Fail),
+        (true, Enforcement::Holds) => badge("holds", Tone::Good),
+        (true, Enforcement::Untested) => "not reached".into(),
     }
 }

@@ -2,12 +2,12 @@
 
 use nicety_model::probe::{Ability, Answer, Area, ProbeReport};
 
-use crate::document::columns;
+use crate::document::{Badge, Tone, columns};
 use crate::page::Page;
 
 /// The whole page.
-pub fn render(report: &ProbeReport, width: u16) -> String {
-    let mut page = Page::new(width);
+pub fn page(report: &ProbeReport) -> Page {
+    let mut page = Page::default();
     page.line(&format!(
         "nicety {} on Linux {}, as {}",
         report.nicety, report.kernel, report.user
@@ -19,13 +19,23 @@ pub fn render(report: &ProbeReport, width: u16) -> String {
             here,
             columns![|ability|
                 "what" Name: &ability.name;
-                "can" Text: ability.answer.word();
+                "can" Text: badge(ability.answer);
                 "seen" Wide: &ability.finding;
             ],
         );
     }
     advice(&mut page, report);
-    page.into_text()
+    page
+}
+
+/// The answer in its colour.
+fn badge(answer: Answer) -> Badge {
+    let tone = match answer {
+        Answer::Yes => Tone::Good,
+        Answer::Partly | Answer::Unknown => Tone::Warn,
+        Answer::No => Tone::Fail,
+    };
+    Badge::new(answer.word(), tone)
 }
 
 fn advice(page: &mut Page, report: &ProbeReport) {
@@ -59,6 +69,7 @@ fn first(report: &ProbeReport) -> Option<&Ability> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Options;
 
     #[test]
     fn a_page() {
@@ -84,7 +95,14 @@ mod tests {
                 .remedy("apt install openvswitch-switch"),
             ],
         };
-        insta::assert_snapshot!("page-80", render(&report, 80));
-        insta::assert_snapshot!("page-40", render(&report, 20));
+        let text = |width| {
+            let options = Options {
+                width,
+                colour: false,
+            };
+            page(&report).text(options, true)
+        };
+        insta::assert_snapshot!("page-80", text(80));
+        insta::assert_snapshot!("page-40", text(20));
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use maud::html;
 use nicety_model::LatencySummary;
+use nicety_model::counted::plural;
 use nicety_model::sock::{
     CurvePoint, EndReport, Ending, ServiceDemand, SockReport, SockResult, SockSeries, TcpSample,
 };
@@ -60,7 +61,7 @@ pub(crate) fn section(
     }
     for series in series.iter().filter(|series| !series.curve.is_empty()) {
         let end = match series.saturated_at {
-            Some(pairs) => format!("saturated with {pairs} pairs"),
+            Some(pairs) => format!("saturated with {}", plural(pairs.into(), "pair")),
             None => "the rate still grew with the most pairs tried".to_owned(),
         };
         blocks.push(Block::Text(format!("{}: {end}", series.name)));
@@ -251,17 +252,17 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
                 .map_or(ABSENT.to_owned(), |w| format!("{w:.1} %"));
             let word = if c.reached { "reached" } else { "not reached" };
             notes.push(format!(
-                "{}: {} repeats, the {} % interval is {width} of the mean wide; {} % asked, {word}",
+                "{}: {}, the {} % interval is {width} of the mean wide; {} % asked, {word}",
                 series.name,
-                series.results.len(),
+                plural(series.results.len() as u64, "repeat"),
                 c.level_percent,
                 c.asked_width_percent,
             ));
         } else if let Some(spread) = series.headline.filter(|spread| spread.n > 1) {
             notes.push(format!(
-                "{}: {} repeats, {} to {}",
+                "{}: {}, {} to {}",
                 series.name,
-                spread.n,
+                plural(spread.n.into(), "repeat"),
                 number::grouped(spread.min),
                 number::grouped(spread.max)
             ));

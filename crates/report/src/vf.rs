@@ -4,6 +4,7 @@ pub mod limit;
 pub mod pacing;
 pub mod watch;
 
+use nicety_model::counted::plural;
 use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
 use nicety_police::explain::readable;
 
@@ -11,13 +12,13 @@ use crate::document::columns;
 use crate::page::Page;
 
 /// What there is.
-pub fn list(report: &VfReport, width: u16) -> String {
-    let mut page = Page::new(width);
+pub fn list(report: &VfReport) -> Page {
+    let mut page = Page::default();
     for nic in &report.nics {
         page.line(&heading(nic));
         page.line(&format!("  {}", abilities(nic)));
         page.rows(
-            "  virtual functions",
+            &format!("{}, virtual functions", nic.interface),
             &nic.functions,
             columns![|f|
                 "vf" Place: f.vf;
@@ -45,7 +46,7 @@ pub fn list(report: &VfReport, width: u16) -> String {
             "interface" Name: &port.interface;
             "kind" Text: &port.kind;
             "max sent" Number: match &port.limit {
-                Some(rate) => rate.to_string(),
+                Some(rate) => readable(rate.0 as f64),
                 None => limit(port.foreign.as_ref(), || "none".to_owned()),
             };
             "tenant" Text: port.shared.as_ref().map(|shared| &shared.tenant);
@@ -53,7 +54,7 @@ pub fn list(report: &VfReport, width: u16) -> String {
             "soft" Number: port.shared.as_ref().map(soft);
         ],
     );
-    page.into_text()
+    page
 }
 
 /// A limit of somebody else, or `ours`.
@@ -66,8 +67,8 @@ fn soft(shared: &Shared) -> String {
 }
 
 /// Counters and rates.
-pub fn stats(report: &VfReport, width: u16) -> String {
-    let mut page = Page::new(width);
+pub fn stats(report: &VfReport) -> Page {
+    let mut page = Page::default();
     for nic in &report.nics {
         let counters = nic.functions.iter().map(|f| f.counters.as_ref());
         let all = counters.flatten().filter_map(|c| c.tx_bps).sum();
@@ -78,7 +79,7 @@ pub fn stats(report: &VfReport, width: u16) -> String {
     let ports = report.ports.iter();
     let ports = ports.map(|port| (port.interface.clone(), port.counters.as_ref()));
     counted(&mut page, "ports, seen from their owners", ports, 0.0);
-    page.into_text()
+    page
 }
 
 /// A table of counters, by name; `all` is what they send together, in bit/s.
@@ -122,8 +123,8 @@ fn heading(nic: &PhysicalFunction) -> String {
     words.extend(nic.pci.clone());
     words.push(link);
     words.push(match nic.total {
-        Some(total) => format!("{} of {total} functions", nic.enabled),
-        None => format!("{} functions", nic.enabled),
+        Some(total) => format!("{} of {}", nic.enabled, plural(total.into(), "function")),
+        None => plural(nic.enabled.into(), "function"),
     });
     if nic.untold > 0 {
         words.push(format!("{} not told by the driver", nic.untold));
@@ -217,7 +218,11 @@ mod tests {
                 nics,
                 ..VfReport::default()
             };
-            stats(&report, 200)
+            let options = crate::Options {
+                width: 200,
+                colour: false,
+            };
+            stats(&report).text(options, true)
         };
         let text = shown(vec![
             function(0, 3e6, Some(75e4)),

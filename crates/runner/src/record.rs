@@ -32,6 +32,8 @@ pub struct Record {
     pub(crate) sockets: Vec<SockResult>,
     /// Speed of the slower port in Mbit/s, where a driver reports one that holds.
     pub(crate) line_mbps: Option<f64>,
+    /// What the host is called, unless that is not to be published.
+    pub(crate) host: Option<String>,
 }
 
 impl Record {
@@ -63,6 +65,7 @@ impl Record {
             results: contents.cells,
             sockets: contents.sockets,
             line_mbps,
+            host: contents.host.called(),
         }
     }
 

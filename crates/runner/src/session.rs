@@ -160,7 +160,7 @@ impl Session {
 
     /// What the host is called, unless that is not to be published.
     pub fn host(&self) -> Option<String> {
-        self.record.meta.host.called()
+        self.record.host.clone()
     }
 
     /// Highest loss that a load may have to count as carried.

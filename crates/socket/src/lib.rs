@@ -11,6 +11,8 @@ mod cpu;
 mod error;
 mod files;
 mod hello;
+#[doc(hidden)]
+pub mod hostile;
 mod io_step;
 mod job;
 mod join;

@@ -1,10 +1,10 @@
 //! Who runs this program, when, and how, for the journal.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use jiff::Timestamp;
 use nicety_model::journal::Origin;
+use nicety_model::shell;
 
 /// What whoever raised this user's rights says about who that was.
 const BEFORE: [&str; 2] = ["SUDO_USER", "DOAS_USER"];
@@ -12,6 +12,8 @@ const BEFORE: [&str; 2] = ["SUDO_USER", "DOAS_USER"];
 /// Of this process, now.
 pub(crate) fn now() -> Origin {
     let before = BEFORE.iter().find_map(|name| std::env::var(name).ok());
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
     let uid = rustix::process::getuid().as_raw();
     Origin {
         time: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -19,7 +21,7 @@ pub(crate) fn now() -> Origin {
             .filter(|name| !name.is_empty())
             .or_else(|| user(Path::new("/etc/passwd"), uid))
             .unwrap_or_else(|| format!("uid {uid}")),
-        command: command(std::env::args_os().skip(1)),
+        command: shell::command(words),
     }
 }
 
@@ -34,39 +36,9 @@ fn user(passwd: &Path, uid: u32) -> Option<String> {
     })
 }
 
-/// Arguments as a shell would take them.
-fn command(words: impl Iterator<Item = impl AsRef<OsStr>>) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
-    let words = words.map(|word| {
-        let word = word.as_ref().to_string_lossy().into_owned();
-        match !word.is_empty() && word.chars().all(plain) {
-            true => word,
-            false => format!("'{}'", word.replace('\'', r"'\''")),
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_can_be_pasted_again() {
-        let words = [
-            "tune",
-            "apply",
-            "my plan.json",
-            "--only",
-            "T04,T12",
-            "it's",
-            "",
-        ];
-        assert_eq!(
-            command(words.iter()),
-            r"tune apply 'my plan.json' --only T04,T12 'it'\''s' ''"
-        );
-    }
 
     #[test]
     fn a_user_is_found_by_number() {

@@ -11,7 +11,7 @@ use crate::error::HistoryError;
 /// Where Debian's server has its socket.
 const SOCKET_DIR: &str = "/var/run/postgresql";
 /// The server's port when the URL has none.
-const PORT: u16 = 5432;
+pub(super) const PORT: u16 = 5432;
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
 /// After how long a silent peer counts as gone.
@@ -69,14 +69,19 @@ pub enum Caution {
     PasswordInArguments,
     /// TLS was preferred, and there is none.
     NoTls,
+    /// Others can read the file with passwords.
+    PassfileOpen,
 }
 
 impl fmt::Display for Caution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PasswordInArguments => {
-                "other users can read the password in --store; leave it out and set PGPASSWORD, or name the \
-                 store in NICETY_STORE"
+                "other users can read the password in --store; leave it out and use PGPASSWORD or \
+                 PGPASSFILE, or name the store in NICETY_STORE"
+            }
+            Self::PassfileOpen => {
+                "others can read the password file, so it is not used; run chmod 600 on it"
             }
             Self::NoTls => {
                 "nicety speaks no TLS, so sslmode=prefer connects in clear; reach the server through its \

@@ -100,6 +100,11 @@ fn add_changes(mut datagram: &[u8], own: u32, changed: &mut Changes) {
     }
 }
 
+/// Reads a datagram of any bytes.
+pub(super) fn hostile(bytes: &[u8]) {
+    add_changes(bytes, 7, &mut Changes::default());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
 use nicety_report::live::board::Board;
-use nicety_report::{short, skips};
+use nicety_report::{plural, short, skips};
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
 
@@ -39,7 +39,8 @@ impl Progress {
     ) -> Result<Self, Failure> {
         let started = Instant::now();
         let planned = board.rows.iter().map(|row| row.cells.len()).sum();
-        let terminal = Stream::Error.can_move().then(|| signals.clone());
+        let shown = Stream::Error.can_move() && !output::is_quiet();
+        let terminal = shown.then(|| signals.clone());
         let live = match terminal.is_some() || web.is_some() {
             true => Some(Live::start(board, started, Shows { terminal, web })?),
             false => None,
@@ -67,14 +68,14 @@ impl Progress {
         if let Some((summary, estimate, visits)) = several {
             self.change(|board| board.done(result, Some(summary)));
             self.say(&format!(
-                "{}: {} frames/s ({}–{}, {} of {} visits)",
+                "{}: {} frames/s ({}–{}, {} of {})",
                 result.cell,
                 short(estimate.fps),
                 short(estimate.low_fps),
                 short(estimate.high_fps),
                 estimate.visits,
                 // Further visits, and ten seconds that count as one, come on top.
-                visits.max(estimate.visits)
+                plural(visits.max(estimate.visits) as usize, "visit")
             ));
             return;
         }
@@ -223,8 +224,8 @@ fn words(stage: Stage<'_>) -> String {
                 1 => "a guest".to_owned(),
                 several => format!("{several} guests"),
             };
-            let s = if vcpus == 1 { "" } else { "s" };
-            format!("booting {what}: {nic}, {vcpus} virtual CPU{s}, {accelerator}")
+            let cpus = plural(vcpus as usize, "virtual CPU");
+            format!("booting {what}: {nic}, {cpus}, {accelerator}")
         }
     }
 }
@@ -232,7 +233,7 @@ fn words(stage: Stage<'_>) -> String {
 /// A test of a series.
 fn test(name: &str, step: Step) -> String {
     match (step.parallel, step.repeat) {
-        (Some(pairs), _) => format!("{name}, {pairs} pairs"),
+        (Some(pairs), _) => format!("{name}, {}", plural(pairs as usize, "pair")),
         (None, 1) => name.to_owned(),
         (None, repeat) => format!("{name}, repeat {repeat}"),
     }

@@ -8,11 +8,12 @@ use anyhow::anyhow;
 use nicety_host::clock;
 use nicety_model::EngineChoice;
 use nicety_model::plan::{Plan, PortsError};
+use nicety_model::shell;
 use nicety_port::probes::Stamps;
 use nicety_runner::{NewDir, Place};
 use nicety_store::file;
 
-use crate::cli::BenchArgs;
+use crate::cli::bench::BenchArgs;
 use crate::exit::Failure;
 use crate::{output, web};
 
@@ -28,8 +29,6 @@ const DEFAULT_RUN: Duration = Duration::from_secs(235);
 pub struct Request {
     /// The run.
     pub run: nicety_runner::Request,
-    /// One JSON object instead of the table.
-    pub json: bool,
     /// Where browsers may ask how far the run is. Bound before a namespace is entered, where
     /// nobody could reach it.
     pub web: Option<TcpListener>,
@@ -64,7 +63,6 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
     };
     Ok(Request {
         run,
-        json: args.json,
         web: args.web.map(listen).transpose()?,
     })
 }
@@ -124,20 +122,18 @@ fn recorded(dir: &Path) -> Result<Plan, Failure> {
 
 /// The command line that repeats a run.
 pub fn command(plan_file: &Path, seed: u64, engine: EngineChoice, stamps: Stamps) -> String {
+    let seed = seed.to_string();
+    let (engine, stamps) = (engine.to_string(), stamps.to_string());
+    let usual = [EngineChoice::Auto.to_string(), Stamps::Auto.to_string()];
     let file = plan_file.display().to_string();
-    // For a shell: a quote inside single quotes ends them, stands escaped, and begins them anew.
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,".contains(c);
-    let file = match file.chars().all(plain) {
-        true => file,
-        false => format!("'{}'", file.replace('\'', "'\\''")),
-    };
-    let engine = match engine {
-        EngineChoice::Auto => String::new(),
-        asked => format!(" --engine {asked}"),
-    };
-    let stamps = match stamps {
-        Stamps::Auto => String::new(),
-        asked => format!(" --stamps {asked}"),
-    };
-    format!("nicety bench {file} --seed {seed}{engine}{stamps}")
+    let mut words = vec!["nicety", "bench", &file, "--seed", &seed];
+    for ((option, value), usual) in [("--engine", &engine), ("--stamps", &stamps)]
+        .into_iter()
+        .zip(&usual)
+    {
+        if value != usual {
+            words.extend([option, value]);
+        }
+    }
+    shell::command(words)
 }

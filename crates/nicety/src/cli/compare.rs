@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use clap::Args;
 use nicety_model::compare::Metric;
 
-/// Below the help of `nicety compare`.
-pub const EXAMPLES: &str = "A cell is judged when all its results have the verdict ok. It is \
-better or worse when the change is larger than the margin and chance is an unlikely cause, given \
-how many cells there are; the same when the whole interval of the change lies within the margin.
+use super::output::FormatArgs;
+use super::{heading, words};
 
-Exit codes: 0 nothing got worse; 1 a cell got worse, or lost its result, or with --strict could \
+/// Below the help of `nicety compare`.
+pub const EXAMPLES: &str = "A cell is judged when all its results have the verdict ok. It is better \
+or worse when the change is larger than the margin and chance is an unlikely cause. More cells need \
+stronger evidence. It is the same when the whole interval of the change lies within the margin.
+
+Exit codes: 0 nothing got worse; 1 a cell got worse or lost its result, or with --strict could \
 not be judged; 2 not comparable, with the reason; 3 the output cannot be written.
 
 Examples:
@@ -23,47 +26,39 @@ Examples:
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// Run before: a directory, or a file that --json wrote.
-    #[arg(value_name = "OLD")]
+    #[arg(value_name = "OLD", help_heading = heading::WHAT)]
     pub old_run: PathBuf,
     /// Run after.
-    #[arg(value_name = "NEW")]
+    #[arg(value_name = "NEW", help_heading = heading::WHAT)]
     pub new_run: PathBuf,
-    /// One more run before; may be repeated. With several runs on both sides the spread between
-    /// runs counts, which repeats of one run do not show.
-    #[arg(long, value_name = "RUN")]
+    /// Add one more run before; may be repeated. With several runs on both sides, the spread between
+    /// runs counts too.
+    #[arg(long, value_name = "RUN", help_heading = heading::WHAT)]
     pub old: Vec<PathBuf>,
-    /// One more run after; may be repeated.
-    #[arg(long, value_name = "RUN")]
+    /// Add one more run after; may be repeated.
+    #[arg(long, value_name = "RUN", help_heading = heading::WHAT)]
     pub new: Vec<PathBuf>,
-    /// What to compare: throughput, latency-p50, latency-p99, cpu; several with commas.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = metric, default_value = "throughput")]
+    /// Compare these numbers; several with commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = words::METRIC, default_value = "throughput", help_heading = heading::HOW)]
     pub metric: Vec<Metric>,
-    /// Confidence of the intervals and of the judgement, as a share.
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.95")]
+    /// Use this confidence for intervals and judgement, as a share.
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.95", help_heading = heading::HOW)]
     pub confidence: f64,
-    /// Change that does not matter, as a share.
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.03")]
+    /// Ignore changes up to this share.
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.03", help_heading = heading::HOW)]
     pub margin: f64,
-    /// Exit with 1 also when a cell could not be judged, or is on one side only.
-    #[arg(long)]
-    pub strict: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Write an HTML page to this file; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = heading::OUTPUT)]
     pub html: Option<PathBuf>,
     /// Write Markdown for a pull request to this file; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = heading::OUTPUT)]
     pub md: Option<PathBuf>,
-    /// Print the comparison as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `--metric`.
-pub fn metric(text: &str) -> Result<Metric, String> {
-    Metric::of(text).ok_or_else(|| {
-        let words = Metric::ALL.map(Metric::word).join(", ");
-        format!("unknown number {text:?}; write one of {words}")
-    })
+    /// Exit with 1 also when a cell could not be judged, or is on one side only.
+    #[arg(long, help_heading = heading::EXIT)]
+    pub strict: bool,
 }
 
 /// `--confidence` and `--margin`: `0.95` or `95%`.

@@ -8,43 +8,54 @@ use nicety_model::BitRate;
 use nicety_model::plan::parse_duration;
 use nicety_police::guest::soft_limit;
 
+use super::heading;
+use super::output::JsonArgs;
+
+/// Below the help of `nicety guest` and its commands.
 pub const EXAMPLES: &str = "Examples:
-  nicety guest status                      what this guest sends and may send, as the host sees it
+  nicety guest status                      what the host sees this guest send
   nicety guest limit 200mbit               never send more, until this is changed
   nicety guest limit 50mbit --for 10m      for a while
   nicety guest limit none";
 
+const LIMIT_EXAMPLES: &str = "Examples:
+  nicety guest limit 200mbit
+  nicety guest limit 50mbit --for 10m      for a while
+  nicety guest limit none                  take the limit away
+
+Exit code 1: the host refuses.";
+
 /// The parts.
 #[derive(Debug, Subcommand)]
 pub enum GuestCommand {
-    /// Tells what this guest sends, wants, and may send.
+    /// Show what this guest sends, wants, and may send.
+    #[command(after_help = EXAMPLES)]
     Status(ChannelArgs),
-    /// Sets this guest's own soft limit: freely up to the hard one, never above; exit code 1 when
-    /// the host refuses.
+    /// Set this guest's own soft limit, up to the hard limit of the host.
+    #[command(after_help = LIMIT_EXAMPLES)]
     Limit(LimitArgs),
 }
 
 /// `nicety guest status`.
 #[derive(Debug, Args)]
 pub struct ChannelArgs {
-    /// The host's socket or virtio-serial port, or vsock:2 for its vsock [default:
-    /// /run/nicety/guest.sock, else /dev/virtio-ports/org.nicety.guest].
-    #[arg(long, value_name = "PATH")]
+    /// Ask the host through this socket or virtio-serial port, or through vsock:2. Default:
+    /// /run/nicety/guest.sock, else /dev/virtio-ports/org.nicety.guest.
+    #[arg(long, value_name = "PATH", help_heading = heading::HOW)]
     pub channel: Option<PathBuf>,
-    /// Print the host's answer as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety guest limit`.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// Highest rate, as in 200mbit; none takes the limit away.
-    #[arg(value_name = "RATE", value_parser = rate)]
+    #[arg(value_name = "RATE", value_parser = rate, help_heading = heading::WHAT)]
     pub rate: BitRate,
-    /// How long the limit, or none, holds before the last one without --for does again; without it
-    /// until it is changed.
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    /// Hold the limit for this time, then go back to the last one that was set without --for.
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, help_heading = heading::HOW)]
     pub lease: Option<Duration>,
     /// Where to ask.
     #[command(flatten)]

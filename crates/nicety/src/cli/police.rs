@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::NamingArgs;
+use super::output::{FormatArgs, JsonArgs};
+use super::state::StateArgs;
+use super::{NamingArgs, heading};
 use crate::web::ListenAt;
 
+/// Below the help of `nicety police`.
 pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml --dry-run    what it would do; changes nothing
   nicety police run policy.toml              share the link until Ctrl-C, then put everything back
-  nicety police run policy.toml --listen 127.0.0.1:9471   with a live page and metrics
-  nicety police run policy.toml --out friday  record it; nicety report friday --html friday.html
-  nicety police status                       what everybody sends, wants and may send
-  nicety police explain blue                 what keeps blue from more
+  nicety police status                       what every tenant sends, wants and may send
+  nicety police explain blue                 what limits blue
   nicety police reload                       take the policy as its file is now
   nicety police restore                      put back what a killed daemon has left
 
@@ -30,19 +31,47 @@ A policy:
   cap = \"800mbit\"
   burst = \"4ms\"";
 
+const RUN_EXAMPLES: &str = "Examples:
+  nicety police run policy.toml --dry-run
+  nicety police run policy.toml --listen 127.0.0.1:9471   with a live page and metrics
+  nicety police run policy.toml -o friday    record it; nicety report friday draws it";
+
+const STATUS_EXAMPLES: &str = "Examples:
+  nicety police status
+  nicety police status --format csv --no-header
+  nicety police status -j | jq '.tenants[].rate_bps'
+
+Exit code 3: no daemon runs.";
+
+const EXPLAIN_EXAMPLES: &str = "Examples:
+  nicety police explain blue                 a tenant
+  nicety police explain eth0/vf3             the tenant of a port";
+
+const RELOAD_EXAMPLES: &str = "Examples:
+  nicety police reload
+
+Exit code 1: the daemon refuses the policy and goes on with the old one.";
+
+const RESTORE_EXAMPLES: &str = "Examples:
+  nicety police restore";
+
 /// The parts.
 #[derive(Debug, Subcommand)]
 pub enum PoliceCommand {
-    /// Shares a link as a policy says, until it is stopped.
+    /// Share a link as a policy says, until it is stopped.
+    #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Tells what the running daemon sees and does; exit code 3 when none runs.
-    Status(AskArgs),
-    /// Tells in one line what keeps a tenant, or the tenant of a port, from more.
+    /// Show what the running daemon sees and does.
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(StatusArgs),
+    /// Explain in one line what limits a tenant, or the tenant of a port.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
-    /// Has the running daemon take its policy as the file is now; exit code 1 when it refuses it and
-    /// goes on as before.
+    /// Tell the running daemon to read its policy again.
+    #[command(after_help = RELOAD_EXAMPLES)]
     Reload(AskArgs),
-    /// Puts back the limits that a killed daemon found and left changed.
+    /// Restore the limits that a killed daemon found and left changed.
+    #[command(after_help = RESTORE_EXAMPLES)]
     Restore(AskArgs),
 }
 
@@ -50,59 +79,73 @@ pub enum PoliceCommand {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The policy.
+    #[arg(help_heading = heading::WHAT)]
     pub policy: PathBuf,
-    /// Tell every period what would be done; change nothing.
-    #[arg(long)]
+    /// Print every period what would be done; change nothing.
+    #[arg(long, help_heading = heading::HOW)]
     pub dry_run: bool,
     /// Leave the last limits when stopped.
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with = "dry_run", help_heading = heading::HOW)]
     pub keep: bool,
-    /// Start although a port of the policy is not there yet.
-    #[arg(long)]
+    /// Start although a port of the policy is missing.
+    #[arg(long, help_heading = heading::HOW)]
     pub absent_ok: bool,
-    /// With --dry-run: print one JSON object a period on standard output.
-    #[arg(long, requires = "dry_run")]
-    pub json: bool,
-    /// Stop after so many periods.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Stop after this many periods.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = heading::HOW)]
     pub periods: Option<u64>,
+    /// Where the journals are.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// Serve a live page, /metrics for Prometheus and /health here, as in 127.0.0.1:9471, or on a socket
-    /// as in unix:/run/nicety/http.sock. Everybody who can reach it may look.
-    #[arg(long, value_name = "WHERE", conflicts_with = "dry_run")]
+    /// as in unix:/run/nicety/http.sock. Anyone who can reach it may look.
+    #[arg(long, value_name = "WHERE", conflicts_with = "dry_run", help_heading = heading::OUTPUT)]
     pub listen: Option<ListenAt>,
-    /// Serve only who shows the token in this file (mode 0600): as a bearer token, or as a password.
-    #[arg(long, value_name = "FILE", requires = "listen")]
+    /// Serve only clients that show the token in this file (mode 0600): as a bearer token, or as a
+    /// password.
+    #[arg(long, value_name = "FILE", requires = "listen", help_heading = heading::OUTPUT)]
     pub listen_token_file: Option<PathBuf>,
-    /// Also answer requests for this host name; without it, for addresses, localhost and this host's name.
-    #[arg(long, value_name = "NAME", requires = "listen")]
+    /// Answer requests for this host name too. Always answered: addresses, localhost and this host's
+    /// name.
+    #[arg(long, value_name = "NAME", requires = "listen", help_heading = heading::OUTPUT)]
     pub listen_as: Vec<String>,
-    /// Record every period in this new directory, which nicety report draws.
-    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
+    /// Record every period in this new directory; nicety report draws it.
+    #[arg(short, long, value_name = "DIR", conflicts_with = "dry_run", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
-    /// Directory of the journal and state [default: police below /var/lib/nicety, for users
-    /// below $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// Print one JSON object per period; needs --dry-run.
+    #[arg(short, long, requires = "dry_run", help_heading = heading::OUTPUT)]
+    pub json: bool,
     /// What the host is called.
     #[command(flatten)]
     pub naming: NamingArgs,
 }
 
-/// `nicety police status`, `reload` and `restore`.
+/// `nicety police status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Where the daemon's state is.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// `nicety police reload` and `restore`.
 #[derive(Debug, Args)]
 pub struct AskArgs {
-    /// Directory of the daemon's journal and state.
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// Where the daemon's state is.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety police explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Tenant, or port: tap0, eth0/vf3.
+    #[arg(help_heading = heading::WHAT)]
     pub name: String,
     /// How to ask.
     #[command(flatten)]

@@ -6,14 +6,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use nicety_model::compare::Metric;
 
-use super::compare::metric;
-use super::parsed;
+use super::output::FormatArgs;
+use super::{heading, parsed, words};
 
 /// Below the help of `nicety runs`.
-pub const EXAMPLES: &str =
-    "Runs are kept whole, in one SQLite file: runs/history.sqlite, or what --store or the \
-environment variable NICETY_STORE names. A team keeps its runs on a PostgreSQL server: \
-postgres://USER@HOST/DATABASE, the password in PGPASSWORD.
+pub const EXAMPLES: &str = "Runs are kept whole, in one SQLite file: runs/history.sqlite, or what --store or \
+$NICETY_STORE names. A team keeps its runs on a PostgreSQL server: postgres://USER@HOST/DATABASE, with \
+the password in PGPASSWORD or PGPASSFILE.
 
 Examples:
   nicety runs add runs/2026* --label nightly
@@ -24,11 +23,42 @@ Examples:
   nicety runs export 12 /tmp/run12           a run directory again
   nicety runs list --store postgres://bench@db/nicety";
 
+const ADD_EXAMPLES: &str = "Examples:
+  nicety runs add runs/mine
+  nicety runs add runs/2026* --label nightly";
+
+const LIST_EXAMPLES: &str = "Examples:
+  nicety runs list
+  nicety runs list --label nightly
+  nicety runs list --format csv --no-header | cut -d, -f1";
+
+const SHOW_EXAMPLES: &str = "Examples:
+  nicety runs show 12
+  nicety runs show 12 --format md";
+
+const TREND_EXAMPLES: &str = "Examples:
+  nicety runs trend                          the cells, with their numbers
+  nicety runs trend 3                        cell 3 of that list
+  nicety runs trend bridge/64                the only cell whose name begins so
+  nicety runs trend bridge/64/uni --metric latency-p99 --html trend.html";
+
+const LABEL_EXAMPLES: &str = "Examples:
+  nicety runs label 12 release-1.4
+  nicety runs label 12 --remove nightly";
+
+const PRUNE_EXAMPLES: &str = "Examples:
+  nicety runs prune --keep 100 --dry-run
+  nicety runs prune --older-than 90d";
+
+const EXPORT_EXAMPLES: &str = "Examples:
+  nicety runs export 12 /tmp/run12";
+
 /// `nicety runs`.
 #[derive(Debug, Args)]
 pub struct RunsArgs {
-    /// File that holds the runs, or URL of a PostgreSQL database.
-    #[arg(long, global = true, value_name = "FILE|URL")]
+    /// Use this file, or this URL of a PostgreSQL database. Default: $NICETY_STORE, else
+    /// runs/history.sqlite.
+    #[arg(long, global = true, value_name = "FILE|URL", help_heading = heading::WHAT)]
     pub store: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
@@ -38,19 +68,26 @@ pub struct RunsArgs {
 /// What can be done with kept runs.
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Keeps run directories; one that is kept already is brought up to date.
+    /// Keep run directories, or update those that are kept already.
+    #[command(after_help = ADD_EXAMPLES)]
     Add(AddArgs),
-    /// Lists the runs, newest first.
+    /// List the runs, newest first.
+    #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
-    /// Prints the results of a run.
+    /// Show the results of a run.
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
-    /// Shows a cell over all runs, and where its level changes.
+    /// Show a cell over all runs, and where its level changes.
+    #[command(after_help = TREND_EXAMPLES)]
     Trend(TrendArgs),
-    /// Gives labels to runs, or takes them away.
+    /// Add labels to a run, or remove them.
+    #[command(after_help = LABEL_EXAMPLES)]
     Label(LabelArgs),
-    /// Forgets old runs without labels.
+    /// Delete old runs without labels.
+    #[command(after_help = PRUNE_EXAMPLES)]
     Prune(PruneArgs),
-    /// Writes a run back as a run directory.
+    /// Write a run back as a run directory.
+    #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
 }
 
@@ -58,69 +95,69 @@ pub enum RunsCommand {
 #[derive(Debug, Args)]
 pub struct AddArgs {
     /// Run directories.
-    #[arg(required = true, value_name = "DIR")]
+    #[arg(required = true, value_name = "DIR", help_heading = heading::WHAT)]
     pub dirs: Vec<PathBuf>,
-    /// Label of these runs; may be repeated.
-    #[arg(long = "label", value_name = "LABEL", value_parser = label)]
+    /// Give these runs a label; may be repeated.
+    #[arg(long = "label", value_name = "LABEL", value_parser = label, help_heading = heading::HOW)]
     pub labels: Vec<String>,
 }
 
 /// `nicety runs list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only runs with this label.
-    #[arg(long, value_name = "LABEL")]
+    /// List only runs with this label.
+    #[arg(long, value_name = "LABEL", help_heading = heading::WHAT)]
     pub label: Option<String>,
-    /// Only runs of plans with this name.
-    #[arg(long, value_name = "NAME")]
+    /// List only runs of plans with this name.
+    #[arg(long, value_name = "NAME", help_heading = heading::WHAT)]
     pub name: Option<String>,
-    /// Print the list as one JSON object.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety runs show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Number of the run, from nicety runs list.
-    #[arg(value_name = "RUN", value_parser = number)]
+    #[arg(value_name = "RUN", value_parser = number, help_heading = heading::WHAT)]
     pub run: i64,
-    /// Print the run as one JSON object.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety runs trend`.
 #[derive(Debug, Args)]
 pub struct TrendArgs {
-    /// Name of the cell, as in bridge/64/uni.
-    #[arg(value_name = "CELL")]
-    pub cell: String,
-    /// What of it: throughput, latency-p50, latency-p99 or cpu.
-    #[arg(long, value_name = "NAME", value_parser = metric, default_value = "throughput")]
-    pub metric: Metric,
-    /// Only runs with this label.
-    #[arg(long, value_name = "LABEL")]
+    /// Cell: its name, the start of its name, or its number. Without one, list the cells.
+    #[arg(value_name = "CELL", help_heading = heading::WHAT)]
+    pub cell: Option<String>,
+    /// Show only runs with this label.
+    #[arg(long, value_name = "LABEL", help_heading = heading::WHAT)]
     pub label: Option<String>,
+    /// Follow this number.
+    #[arg(long, value_name = "NAME", value_parser = words::METRIC, default_value = "throughput", help_heading = heading::HOW)]
+    pub metric: Metric,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Write the trend as an HTML page to this file; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = heading::OUTPUT)]
     pub html: Option<PathBuf>,
-    /// Print the trend as one JSON object.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `nicety runs label`.
 #[derive(Debug, Args)]
 pub struct LabelArgs {
     /// Number of the run.
-    #[arg(value_name = "RUN", value_parser = number)]
+    #[arg(value_name = "RUN", value_parser = number, help_heading = heading::WHAT)]
     pub run: i64,
-    /// Labels to give.
-    #[arg(value_name = "LABEL", value_parser = label, required_unless_present = "remove")]
+    /// Labels to add.
+    #[arg(value_name = "LABEL", value_parser = label, required_unless_present = "remove", help_heading = heading::WHAT)]
     pub labels: Vec<String>,
-    /// Label to take away; may be repeated.
-    #[arg(long, value_name = "LABEL")]
+    /// Remove this label; may be repeated.
+    #[arg(long, value_name = "LABEL", help_heading = heading::WHAT)]
     pub remove: Vec<String>,
 }
 
@@ -128,16 +165,16 @@ pub struct LabelArgs {
 #[derive(Debug, Args)]
 pub struct PruneArgs {
     /// Keep this many of the newest runs of each plan name.
-    #[arg(long, value_name = "N", required_unless_present = "older_than", value_parser = keep)]
+    #[arg(long, value_name = "N", required_unless_present = "older_than", value_parser = keep, help_heading = heading::WHAT)]
     pub keep: Option<usize>,
-    /// Forget only runs older than this, as in 90d or 12h.
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    /// Delete only runs older than this, as in 90d or 12h.
+    #[arg(long, value_name = "AGE", value_parser = age, help_heading = heading::WHAT)]
     pub older_than: Option<Duration>,
-    /// Forget labelled runs as well.
-    #[arg(long)]
+    /// Delete labelled runs too.
+    #[arg(long, help_heading = heading::WHAT)]
     pub labelled: bool,
-    /// Say what would be forgotten, and forget nothing.
-    #[arg(long)]
+    /// Show what would be deleted, and delete nothing.
+    #[arg(long, help_heading = heading::HOW)]
     pub dry_run: bool,
 }
 
@@ -145,17 +182,18 @@ pub struct PruneArgs {
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Number of the run.
-    #[arg(value_name = "RUN", value_parser = number)]
+    #[arg(value_name = "RUN", value_parser = number, help_heading = heading::WHAT)]
     pub run: i64,
     /// Directory to write; must be new or empty.
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", help_heading = heading::OUTPUT)]
     pub dir: PathBuf,
 }
 
 /// Longest label in bytes.
 const LABEL_BYTES: usize = 100;
 
-fn label(text: &str) -> Result<String, String> {
+/// A label of runs.
+pub fn label(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > LABEL_BYTES || text.chars().any(char::is_control) {
         return Err(format!(
             "{text:?} is no label; write up to {LABEL_BYTES} bytes without control characters"

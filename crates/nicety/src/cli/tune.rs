@@ -8,14 +8,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use nicety_advisor::catalogue::is_named;
 use nicety_model::finding::{Goal, Risk};
 use nicety_model::measured::MeasuredTarget;
-use nicety_tuner::{TuneError, Work};
 
-use super::{HOUR, SECOND, time};
-use crate::tune::events;
+use super::output::{FormatArgs, JsonArgs};
+use super::state::StateArgs;
+use super::{HOUR, SECOND, heading, time, words};
 
 pub const EXAMPLES: &str = "Examples:
   nicety tune plan                     what is wrong here, as a table
-  nicety tune plan -v                  why, what it costs, and what to do by hand
+  nicety tune plan -v                  reasons, costs, and steps by hand
   nicety tune apply --fix-risk low     change what is safe; undone in 60 s
   nicety tune confirm                  keep it
   nicety tune active                   what is changed now, and since when
@@ -37,8 +37,8 @@ const CONFIRM_EXAMPLES: &str = "Examples:
   nicety tune confirm                        the transaction that waits
   nicety tune confirm 7";
 const ROLLBACK_EXAMPLES: &str = "Examples:
-  nicety tune rollback                       the last transaction that fits here
-  nicety tune rollback 7 --force             also what others have changed since
+  nicety tune rollback                       the last one that fits here
+  nicety tune rollback 7 --force             also what others changed since
   nicety tune rollback --all";
 const VERIFY_EXAMPLES: &str = "Examples:
   nicety tune verify                         the last transaction
@@ -109,31 +109,31 @@ pub enum TuneCommand {
 /// What the rules are asked.
 #[derive(Debug, Clone, Args)]
 pub struct Ask {
-    /// Tune for throughput, latency or forwarding.
-    #[arg(long, default_value = "throughput", value_name = "GOAL")]
+    /// Tune for this goal.
+    #[arg(long, default_value = "throughput", value_name = "GOAL", value_parser = words::GOAL, help_heading = heading::WHAT)]
     pub goal: Goal,
-    /// Round trip time of the connections that matter.
-    #[arg(long, value_name = "TIME", value_parser = rtt_ms)]
+    /// Assume this round trip time of the connections that matter.
+    #[arg(long, value_name = "TIME", value_parser = rtt_ms, help_heading = heading::HOW)]
     pub rtt: Option<f64>,
-    /// Rate of these connections in Mbit/s instead of the fastest port's.
-    #[arg(long, value_name = "MBITS", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    /// Assume this rate of these connections in Mbit/s. Default: the rate of the fastest port.
+    #[arg(long, value_name = "MBITS", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = heading::HOW)]
     pub rate: Option<u32>,
-    /// State that frames of 9000 bytes cross the whole path.
-    #[arg(long)]
+    /// Assume that frames of 9000 bytes cross the whole path.
+    #[arg(long, help_heading = heading::HOW)]
     pub jumbo_path: bool,
     /// Test a larger MTU with this host at the far end of the path. It must answer whole packets of that
     /// size, or the old MTU comes back.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", help_heading = heading::HOW)]
     pub peer: Option<IpAddr>,
     /// Watch the counters for this time first, 100ms to 1h, under your real load. Rules about drops and
     /// interrupts need it.
-    #[arg(long, value_name = "TIME", value_parser = super::window)]
+    #[arg(long, value_name = "TIME", value_parser = super::window, help_heading = heading::HOW)]
     pub window: Option<Duration>,
     /// Use these rules only: ids or names, as in T04,ring.
-    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = rule)]
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = rule, help_heading = heading::WHAT)]
     pub only: Vec<String>,
-    /// Keep findings of at most this risk: low, medium or high.
-    #[arg(long, value_name = "RISK")]
+    /// Keep findings of at most this risk.
+    #[arg(long, value_name = "RISK", value_parser = words::RISK, help_heading = heading::WHAT)]
     pub fix_risk: Option<Risk>,
 }
 
@@ -144,33 +144,30 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub ask: Ask,
     /// Read a recorded host below this directory, or in a captured file, instead of this one.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = heading::WHAT)]
     pub sysroot: Option<PathBuf>,
-    /// Print reasons, costs, sources, steps by hand and undecided rules.
-    #[arg(short, long, conflicts_with = "json")]
-    pub verbose: bool,
-    /// Print the plan as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety tune rules`.
 #[derive(Debug, Args)]
 pub struct RulesArgs {
-    /// Print the rules as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety tune explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Id or name of the rule, as in T04 or irq-affinity.
-    #[arg(value_name = "RULE", value_parser = rule)]
+    #[arg(value_name = "RULE", value_parser = rule, help_heading = heading::WHAT)]
     pub rule: String,
-    /// Print the rule as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// Longest round trip that is believed, in ms: a geostationary satellite takes 600.
@@ -207,68 +204,51 @@ fn rule(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
     /// Apply this plan of nicety tune plan --json; without one, nicety checks the host now.
+    #[arg(help_heading = heading::WHAT)]
     pub plan: Option<PathBuf>,
     /// What the rules are asked.
     #[command(flatten)]
     pub ask: Ask,
     /// Undo everything unless it is confirmed within this time.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within, help_heading = heading::HOW)]
     pub confirm_within: Duration,
     /// Measure this plan of nicety bench before and after, in turn. Keep the changes only if they gain
     /// more than noise explains.
-    #[arg(long, value_name = "BENCH_PLAN")]
+    #[arg(long, value_name = "BENCH_PLAN", help_heading = heading::HOW)]
     pub measure: Option<PathBuf>,
-    /// Judge by throughput, latency or forwarding-rate [default: by the goal]. The forwarding rate is the
-    /// most that came through at any load; it works where no search ends.
+    /// Compare this number. Default: what the goal says.
     #[arg(
         long,
         value_name = "NUMBER",
         requires = "measure",
-        value_enum,
-        hide_possible_values = true
-    )]
+        value_enum, help_heading = heading::HOW)]
     pub by: Option<By>,
     /// Measure this often before and after.
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20))]
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20), help_heading = heading::HOW)]
     pub pairs: u32,
     /// Write the measurements to this directory [default: a new one in runs/].
-    #[arg(long, value_name = "DIR", requires = "measure")]
+    #[arg(short, long, value_name = "DIR", requires = "measure", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Print the transaction as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Where the journals are.
-#[derive(Debug, Args)]
-pub struct StateArgs {
-    /// Keep the journals in this directory [default: /var/lib/nicety, for users
-    /// $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-}
-
-impl StateArgs {
-    /// The state, locked, with every transaction that was left behind undone.
-    pub fn begin(&self) -> Result<Work, TuneError> {
-        Work::begin(self.state.as_deref(), &mut events::say)
-    }
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety tune confirm` and `verify`.
 #[derive(Debug, Args)]
 pub struct TransactionArgs {
     /// Transaction; the last one that fits when left out.
+    #[arg(help_heading = heading::WHAT)]
     pub id: Option<u32>,
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Print the transaction as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety tune rollback`.
@@ -278,10 +258,10 @@ pub struct RollbackArgs {
     #[command(flatten)]
     pub transaction: TransactionArgs,
     /// Overwrite values that somebody else has set since.
-    #[arg(long)]
+    #[arg(long, help_heading = heading::HOW)]
     pub force: bool,
     /// Undo everything in this network namespace, the newest first; with --json an object for each.
-    #[arg(long, conflicts_with = "id")]
+    #[arg(long, conflicts_with = "id", help_heading = heading::WHAT)]
     pub all: bool,
 }
 
@@ -291,9 +271,9 @@ pub struct StateJsonArgs {
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Print what is changed as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety tune history`.
@@ -302,12 +282,9 @@ pub struct HistoryArgs {
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// List every setting with its old and new value.
-    #[arg(short, long, conflicts_with = "json")]
-    pub verbose: bool,
-    /// Print all transactions as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety tune persist`.
@@ -315,31 +292,32 @@ pub struct HistoryArgs {
 pub struct PersistArgs {
     /// Keep this plan; without one, what was confirmed since the last boot. With --sysroot, what the
     /// rules find.
+    #[arg(help_heading = heading::WHAT)]
     pub plan: Option<PathBuf>,
     /// What the rules are asked.
     #[command(flatten)]
     pub ask: Ask,
     /// Keep this transaction only.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "sysroot"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["plan", "sysroot"], help_heading = heading::WHAT)]
     pub transaction: Option<u32>,
     /// Read a recorded host below this directory, and write below it.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = heading::WHAT)]
     pub sysroot: Option<PathBuf>,
     /// Write files of systemd, udev, the module loader and libvirt, or a profile of tuned.
-    #[arg(long, value_enum, default_value = "files", value_name = "FORMAT")]
+    #[arg(long, value_enum, default_value = "files", value_name = "FORMAT", help_heading = heading::OUTPUT)]
     pub format: Format,
     /// Show the files, write nothing.
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = heading::HOW)]
     pub dry_run: bool,
     /// Remove all files again.
-    #[arg(long, conflicts_with_all = ["plan", "transaction", "format"])]
+    #[arg(long, conflicts_with_all = ["plan", "transaction", "format"], help_heading = heading::HOW)]
     pub remove: bool,
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Print what was done as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// The number that `--measure` compares.
@@ -375,11 +353,11 @@ pub enum Format {
 /// `nicety tune boot`.
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// Change nothing; exit code 1 when a setting has drifted.
-    #[arg(long)]
+    /// Check only; exit with 1 when a setting has drifted.
+    #[arg(long, help_heading = heading::HOW)]
     pub check: bool,
     /// Read this file instead of /etc/nicety/tune.json.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = heading::WHAT)]
     pub kept: Option<PathBuf>,
     /// Where the journals are.
     #[command(flatten)]

@@ -1,13 +1,14 @@
 //! `nicety vf` on the command line.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use nicety_model::BitRate;
 use nicety_packet::MacAddr;
 
-use super::{HOUR, SECOND, time};
+use super::output::{FormatArgs, JsonArgs};
+use super::state::StateArgs;
+use super::{HOUR, SECOND, heading, time};
 
 pub const EXAMPLES: &str = "Examples:
   nicety vf list                          NICs, their functions, who holds them
@@ -57,7 +58,7 @@ pub enum VfCommand {
     /// Show counters and rates of functions and ports, as their owners see them.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(StatsArgs),
-    /// Show rates again and again; on a terminal on the full screen, where q ends it and ? lists the keys.
+    /// Show rates again and again. On a terminal they fill the screen: q ends it, ? lists the keys.
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(WatchArgs),
     /// Show the gaps between the frames of a sender: is it paced at its limit, or does it send in bursts?
@@ -72,10 +73,10 @@ pub enum VfCommand {
 #[derive(Debug, Args)]
 pub struct EnableArgs {
     /// NIC that gets the functions. Its link may be down for some seconds.
-    #[arg(value_name = "INTERFACE")]
+    #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: String,
     /// Number of virtual functions.
-    #[arg(value_name = "N", value_parser = functions)]
+    #[arg(value_name = "N", value_parser = functions, help_heading = heading::WHAT)]
     pub count: u32,
     /// Where the journals are, and how to print.
     #[command(flatten)]
@@ -86,7 +87,7 @@ pub struct EnableArgs {
 #[derive(Debug, Args)]
 pub struct DisableArgs {
     /// NIC that loses its functions.
-    #[arg(value_name = "INTERFACE")]
+    #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: String,
     /// Where the journals are, and how to print.
     #[command(flatten)]
@@ -96,58 +97,57 @@ pub struct DisableArgs {
 /// Of commands that change the number of functions.
 #[derive(Debug, Args)]
 pub struct ChangeArgs {
-    /// Keep the journals in this directory [default: /var/lib/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Print the change as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// Where journals and state are.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety vf list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Show this NIC or port only.
-    #[arg(value_name = "INTERFACE")]
+    #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: Option<String>,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
-    /// Show tenants and limits of the daemon with this state directory [default: that of nicety
-    /// police].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
+    /// Where journals and state are.
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 /// `nicety vf stats`.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Show this NIC or port only.
-    #[arg(value_name = "INTERFACE")]
+    #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: Option<String>,
     /// Measure rates for this time.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window, help_heading = heading::HOW)]
     pub over: Duration,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
 }
 
 /// `nicety vf watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
     /// Show this NIC or port only.
-    #[arg(value_name = "INTERFACE")]
+    #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: Option<String>,
     /// Take a sample this often.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window, help_heading = heading::HOW)]
     pub every: Duration,
     /// End after this many samples.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = heading::HOW)]
     pub times: Option<u64>,
-    /// Print one JSON object per line for each sample, as vf stats --json does.
-    #[arg(long)]
-    pub json: bool,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety vf pacing`.
@@ -155,46 +155,46 @@ pub struct WatchArgs {
 pub struct PacingArgs {
     /// Tap, veth or macvtap whose owner sends; nicety looks behind its limit. Or any interface that
     /// receives the frames, such as a NIC with virtual functions.
-    #[arg(value_name = "INTERFACE")]
+    #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: String,
-    /// Capture for this time.
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = look)]
+    /// Watch for this time.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = look, help_heading = heading::HOW)]
     pub over: Duration,
-    /// Count only frames from this hardware address, such as that of a virtual function.
-    #[arg(long, value_name = "MAC")]
+    /// Watch only frames from this hardware address, such as that of a virtual function.
+    #[arg(long, value_name = "MAC", help_heading = heading::WHAT)]
     pub from: Option<MacAddr>,
     /// Look at what this host sends through the interface.
-    #[arg(long)]
+    #[arg(long, help_heading = heading::WHAT)]
     pub sent: bool,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// `nicety vf limit`.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// NIC with the function, or a tap, veth, macvtap or vhost-user port of Open vSwitch.
-    #[arg(value_name = "INTERFACE")]
+    #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: String,
     /// Number of the virtual function.
+    #[arg(help_heading = heading::WHAT)]
     pub vf: Option<u32>,
-    /// Highest rate, as in 500mbit; none removes the limit.
-    #[arg(long, value_name = "RATE", value_parser = limit)]
+    /// Limit to this rate, as in 500mbit; none removes the limit.
+    #[arg(long, value_name = "RATE", value_parser = limit, help_heading = heading::HOW)]
     pub max: BitRate,
-    /// Guarantee this rate in whole Mbit/s, where the driver can; without it the old one stays.
-    #[arg(long, value_name = "RATE", value_parser = limit, requires = "vf")]
+    /// Give it at least this rate in whole Mbit/s, where the driver can. Without it, the old one stays.
+    #[arg(long, value_name = "RATE", value_parser = limit, requires = "vf", help_heading = heading::HOW)]
     pub min: Option<BitRate>,
     /// Check for this time whether the limit holds; 0s skips the check.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window_or_none)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window_or_none, help_heading = heading::HOW)]
     pub verify: Duration,
-    /// Keep the journals in this directory [default: /var/lib/nicety, for users
-    /// $XDG_STATE_HOME/nicety].
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Print one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// Where journals and state are.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }
 
 /// A number of functions.

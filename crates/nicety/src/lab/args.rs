@@ -9,54 +9,80 @@ use nicety_lab::setup::LabRequest;
 use nicety_lab::spec::memory_mib;
 use nicety_model::path::VmAccel;
 
-use crate::cli::parsed;
+use crate::cli::output::JsonArgs;
+use crate::cli::{heading, words};
 
 /// The jobs.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// Boots the lab, runs a command in it, and ends with the command's exit code.
+    /// Run a command in the lab, and end with its exit code.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// Gives a terminal in the lab.
+    /// Open a terminal in the lab.
+    #[command(after_help = SHELL_EXAMPLES)]
     Shell(ShellArgs),
-    /// Boots the lab and leaves it running.
+    /// Boot the lab and leave it running.
+    #[command(after_help = UP_EXAMPLES)]
     Up(UpArgs),
-    /// Ends the lab that was left running.
+    /// End the lab that was left running.
+    #[command(after_help = DOWN_EXAMPLES)]
     Down,
-    /// Fetches QEMU and the kernel, and says what there is.
+    /// Fetch QEMU and the kernel, and print where they are.
+    #[command(after_help = FETCH_EXAMPLES)]
     Fetch(MachineArgs),
 }
 
 /// What the lab is.
-pub const ABOUT: &str = "The lab is a virtual machine that looks like a KVM host with an Intel 82576: \
-/dev/kvm, vhost-net, Open vSwitch, macvtap, VLANs, an IOMMU, and two ports (eth0, eth1) joined by \
-a cable, with 7 virtual functions each. It sees the host's files. What it writes is forgotten, but \
-for what goes to ./runs, or to the directory named with --out. \
-Rates of functions are kept by the lab, on interfaces, in place of the emulated chip; not in guests. \
-QEMU and a kernel are fetched from Debian packages once (150 MB). Needs no root.";
+pub const ABOUT: &str = "The lab is a virtual machine that looks like a KVM host with an Intel 82576. It has \
+/dev/kvm, vhost-net, Open vSwitch, macvtap, VLANs and an IOMMU. A cable joins its two ports, eth0 and \
+eth1, which have 7 virtual functions each. The lab sees the host's files. It forgets what it writes, \
+except in ./runs or the directory of --out. The emulated chip limits no rates, so the lab does it on the \
+interfaces, and not inside guests. QEMU and a kernel are fetched from Debian packages once (150 MB). \
+The lab needs no root.
+
+Examples:
+  nicety lab run -- ip -br link
+  nicety lab up && nicety lab run -- nicety vf list && nicety lab down
+  nicety lab shell";
 
 const RUN_EXAMPLES: &str = "Examples:
   nicety lab run -- ip -br link
   nicety lab run --cpus 4 --memory 8G -- sh -c 'echo 7 > /sys/class/net/eth0/device/sriov_numvfs'
   nicety lab run -- nicety bench plan.toml
-  nicety lab run --out vf -- nicety bench --out vf plan.toml";
+  nicety lab run -o vf -- nicety bench plan.toml -o vf";
+
+const SHELL_EXAMPLES: &str = "Examples:
+  nicety lab shell
+  nicety lab shell --fresh --cpus 4";
+
+const UP_EXAMPLES: &str = "Examples:
+  nicety lab up
+  nicety lab up --memory 8G -j";
+
+const DOWN_EXAMPLES: &str = "Examples:
+  nicety lab down";
+
+const FETCH_EXAMPLES: &str = "Examples:
+  nicety lab fetch
+  nicety lab fetch --mirror http://ftp.de.debian.org/debian";
 
 /// The machine.
 #[derive(Debug, Args)]
+#[command(next_help_heading = heading::GUESTS)]
 pub struct MachineArgs {
-    /// Virtual CPUs; without it as many as the host has, 2 to 8.
+    /// Give the lab this many virtual CPUs. Default: as many as the host has, 2 to 8.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub cpus: Option<u16>,
-    /// Memory, as 4G or 2048M; without it 4G.
+    /// Give the lab this much memory, as 4G or 2048M. Default: 4G.
     #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
     pub memory: Option<u32>,
-    /// How its instructions run: kvm, tcg, or auto: kvm where a kernel boots on it, else tcg.
-    #[arg(long, value_name = "HOW", value_parser = accel)]
+    /// Run the lab's instructions this way. Default: auto.
+    #[arg(long, value_name = "NAME", value_parser = words::ACCEL)]
     pub accel: Option<VmAccel>,
-    /// Where QEMU and the kernel are kept; without it $XDG_CACHE_HOME/nicety or ~/.cache/nicety.
+    /// Keep QEMU and the kernel here. Default: $XDG_CACHE_HOME/nicety, else ~/.cache/nicety.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
-    /// The Debian mirror they are fetched from.
+    /// Fetch them from this Debian mirror.
     #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror)]
     pub mirror: String,
 }
@@ -80,31 +106,27 @@ impl From<&MachineArgs> for LabRequest {
     }
 }
 
-fn accel(text: &str) -> Result<VmAccel, String> {
-    parsed(text, "is no accelerator; write auto, kvm or tcg")
-}
-
 /// `nicety lab run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Directory of the host in which the command may write, made when missing; without it ./runs.
-    #[arg(long, value_name = "DIR")]
+    /// Let the command write to this directory of the host, made when missing. Default: ./runs.
+    #[arg(short, long, value_name = "DIR", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
     /// Boot a new lab even when one was left running.
-    #[arg(long)]
+    #[arg(long, help_heading = heading::GUESTS)]
     pub fresh: bool,
-    /// Pass this variable of the environment too; a list, or once for each. Without it the command gets
-    /// those for languages, terminals and nicety, and no others.
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Pass this variable of the environment too; may be repeated or a list. Always passed: those for
+    /// languages, terminals and nicety.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::HOW)]
     pub env: Vec<OsString>,
-    /// Socket that nicety police has made for a guest: the lab is that guest, see nicety guest.
-    #[arg(long, value_name = "SOCKET")]
+    /// Make the lab a guest of nicety police: give it this socket of a guest, see nicety guest.
+    #[arg(long, value_name = "SOCKET", help_heading = heading::GUESTS)]
     pub guest_channel: Option<PathBuf>,
     /// The command and its arguments.
-    #[arg(required = true, last = true, value_name = "COMMAND")]
+    #[arg(required = true, last = true, value_name = "COMMAND", help_heading = heading::WHAT)]
     pub command: Vec<OsString>,
 }
 
@@ -115,11 +137,11 @@ pub struct ShellArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Boot a new lab even when one was left running.
-    #[arg(long)]
+    #[arg(long, help_heading = heading::GUESTS)]
     pub fresh: bool,
-    /// Pass this variable of the environment too; a list, or once for each. Without it the command gets
-    /// those for languages, terminals and nicety, and no others.
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Pass this variable of the environment too; may be repeated or a list. Always passed: those for
+    /// languages, terminals and nicety.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::HOW)]
     pub env: Vec<OsString>,
 }
 
@@ -129,7 +151,7 @@ pub struct UpArgs {
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Print what runs as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
 }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use anyhow::anyhow;
 use nicety_guests::bundle;
 use nicety_lab::setup::Setup;
+use nicety_model::counted::plural;
 
 use super::args::MachineArgs;
 use super::progress::Progress;
@@ -37,8 +38,8 @@ pub fn get(args: &MachineArgs) -> Result<Setup, Failure> {
 /// Says what is booted.
 pub fn announce(setup: &Setup) {
     output::say(&format!(
-        "nicety: booting the lab: {} CPUs, {} MiB, Linux {}, QEMU {}, {}",
-        setup.spec.cpus,
+        "nicety: booting the lab: {}, {} MiB, Linux {}, QEMU {}, {}",
+        plural(setup.spec.cpus.into(), "CPU"),
         setup.spec.memory_mib,
         setup.bundle.kernel.release,
         setup.bundle.emulator.version,

@@ -6,6 +6,7 @@ use nicety_lab::setup::LabRequest;
 use nicety_lab::signals::Signals;
 use nicety_lab::up::{Up, boot_up};
 use nicety_lab::{Home, LabState, Running};
+use nicety_model::counted::plural;
 use serde::Serialize;
 
 use super::args::UpArgs;
@@ -35,7 +36,7 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
                 )));
             }
             output::say("nicety: the lab is up already");
-            return report(&home, &running, args.json);
+            return report(&home, &running, args.output.json);
         }
         output::say("nicety: ending a lab whose start was interrupted");
         running.end().map_err(Failure::environment)?;
@@ -51,7 +52,7 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
     setup.spec.shares = runs.iter().map(Runs::path).collect();
     announce(&setup);
     match boot_up(&home, &setup, runs, &mut signals).map_err(Failure::environment)? {
-        Up::Running(running) => report(&home, &running, args.json),
+        Up::Running(running) => report(&home, &running, args.output.json),
         Up::Abandoned => Ok(Exit::Interrupted),
         Up::Ended => Err(Failure::environment(anyhow!(
             "the lab ended as soon as it was up; try again"
@@ -75,14 +76,14 @@ fn report(home: &Home, running: &Running, as_json: bool) -> Result<Exit, Failure
             |runs| runs.directory.display().to_string(),
         );
         format!(
-            "The lab is up: {} CPUs, {} MiB, {}.\n\
+            "The lab is up: {}, {} MiB, {}.\n\
              enter it     nicety lab shell\n\
              run in it    nicety lab run -- COMMAND\n\
              what stays   {kept}\n\
              hard limits  kept by the lab on functions' interfaces, not inside guests\n\
              its console  {}\n\
              end it       nicety lab down\n",
-            state.cpus,
+            plural(state.cpus.into(), "CPU"),
             state.memory_mib,
             state.accelerator,
             running.console().display()

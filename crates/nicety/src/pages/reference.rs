@@ -6,7 +6,7 @@ use std::fs;
 
 use clap::{Arg, Command, CommandFactory};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, heading};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
 
@@ -44,51 +44,52 @@ fn names(arg: &Arg) -> String {
     }
 }
 
-/// Arguments, one to a list item.
-fn arguments(command: &Command, out: &mut String) {
+/// Arguments in their groups, one to a list item. What every command takes stands once, at the top.
+fn arguments(command: &Command, top: bool, out: &mut String) {
     let shown =
         |arg: &&Arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version");
-    for (title, positional) in [("Arguments", true), ("Options", false)] {
-        let all: Vec<&Arg> = command
-            .get_arguments()
-            .filter(shown)
-            .filter(|arg| arg.is_positional() == positional)
-            .collect();
-        if all.is_empty() {
-            continue;
+    let group = |arg: &Arg| arg.get_help_heading().unwrap_or("Options").to_owned();
+    let all: Vec<&Arg> = command.get_arguments().filter(shown).collect();
+    let mut groups: Vec<String> = Vec::new();
+    for arg in &all {
+        if !groups.contains(&group(arg)) {
+            groups.push(group(arg));
         }
+    }
+    groups.sort_by_key(|name| heading::ORDER.iter().position(|known| known == name));
+    for title in groups
+        .iter()
+        .filter(|title| top || *title != heading::GLOBAL)
+    {
         writeln!(out, "\n{title}:\n").unwrap();
-        for arg in all {
-            let help = arg
-                .get_long_help()
-                .or(arg.get_help())
-                .map(|help| plain(&help.to_string()));
-            write!(out, "- {}: {}", names(arg), help.unwrap_or_default()).unwrap();
-            let defaults: Vec<_> = arg
-                .get_default_values()
-                .iter()
-                .filter_map(|value| value.to_str())
-                .collect();
-            if !defaults.is_empty()
-                && !arg.is_hide_default_value_set()
-                && arg.get_action().takes_values()
-            {
-                write!(out, " Default: `{}`.", defaults.join(" ")).unwrap();
-            }
-            let values = arg.get_possible_values();
-            let words: Vec<_> = values
-                .iter()
-                .filter(|value| !value.is_hide_set())
-                .map(|value| format!("`{}`", value.get_name()))
-                .collect();
-            if !words.is_empty()
-                && !arg.is_hide_possible_values_set()
-                && arg.get_action().takes_values()
-            {
-                write!(out, " One of {}.", words.join(", ")).unwrap();
-            }
-            out.push('\n');
+        for arg in all.iter().filter(|arg| group(arg) == *title) {
+            argument(arg, out);
         }
+    }
+}
+
+/// An argument, with a line for each word that it takes.
+fn argument(arg: &Arg, out: &mut String) {
+    let help = arg.get_long_help().or(arg.get_help());
+    let help = help
+        .map(|help| plain(&help.to_string()))
+        .unwrap_or_default();
+    write!(out, "- {}: {help}", names(arg)).unwrap();
+    let takes = arg.get_action().takes_values();
+    let defaults = arg.get_default_values().iter();
+    let defaults: Vec<_> = defaults.filter_map(|value| value.to_str()).collect();
+    if !defaults.is_empty() && !arg.is_hide_default_value_set() && takes {
+        let stop = if help.ends_with(['.', '?']) { "" } else { "." };
+        write!(out, "{stop} Default: `{}`.", defaults.join(" ")).unwrap();
+    }
+    out.push('\n');
+    if !takes || arg.is_hide_possible_values_set() {
+        return;
+    }
+    for value in arg.get_possible_values() {
+        let help = value.get_help().map(|help| plain(&help.to_string()));
+        let help = help.map(|help| format!(": {help}")).unwrap_or_default();
+        writeln!(out, "  - `{}`{help}", value.get_name()).unwrap();
     }
 }
 
@@ -102,7 +103,7 @@ fn sections(command: &Command, name: &str, out: &mut String) {
     let usage = command.clone().bin_name(name).render_usage().to_string();
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
     writeln!(out, "```text\n{usage}\n```").unwrap();
-    arguments(command, out);
+    arguments(command, name == "nicety", out);
     if let Some(after) = command.get_after_long_help().or(command.get_after_help()) {
         writeln!(out, "\n```text\n{after}\n```").unwrap();
     }

@@ -1,15 +1,14 @@
 //! `nicety report` of what `nicety police run --out` recorded.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use nicety_model::policed::Policed;
 use nicety_policed::record;
-use nicety_report::{html, json, markdown, policed, table};
+use nicety_report::{html, json, markdown, policed};
 
-use super::{Render, rendered, say_notes, write_all};
-use crate::cli::ReportArgs;
+use super::{Render, say_notes, write_all};
+use crate::cli::report::ReportArgs;
 use crate::exit::Failure;
 use crate::output;
 
@@ -29,6 +28,12 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
             path.display()
         )));
     }
+    if args.cell.is_some() {
+        return Err(Failure::usage(anyhow!(
+            "{} is a record of nicety police, which has no cells; leave out --cell",
+            path.display()
+        )));
+    }
     let run = record::read(path).map_err(Failure::usage)?;
     say_notes(path, &run.notes);
     let files: [(&Option<PathBuf>, Render<Policed>); 3] = [
@@ -37,12 +42,13 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         (&args.md, |run, out| markdown(run, out)),
     ];
     let wrote = write_all(&run, &files)?;
-    let mut out = io::stdout().lock();
-    if args.json {
-        return rendered(json::pretty(&run.run.policy, &run, &mut out));
+    if wrote && !args.format.given() {
+        return Ok(());
     }
-    if !wrote {
-        return rendered(table(&run, &mut out, output::table_options()));
-    }
-    Ok(())
+    output::report(
+        &args.format,
+        &run,
+        |out| json::pretty(&run.run.policy, &run, out),
+        |out| policed::csv(&run, out),
+    )
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use nicety_history::{Added, History, NewRun};
+use nicety_report::plural;
 use nicety_runner::assemble;
 use nicety_store::RunContents;
 
@@ -34,15 +35,16 @@ pub fn run(store: &mut dyn History, args: &AddArgs) -> Result<Exit, Failure> {
         n => {
             output::error(&last);
             Err(Failure::usage(anyhow!(
-                "{} of {} directories were not kept; see above",
+                "{} of {} were not kept; see above",
                 n + 1,
-                args.dirs.len()
+                plural(args.dirs.len(), "directory")
             )))
         }
     }
 }
 
-fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<String, Failure> {
+/// Keeps a directory, and says as what.
+pub fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<String, Failure> {
     let files = nicety_store::read_files(dir).map_err(Failure::usage)?;
     let contents = RunContents::from_files(dir, &files).map_err(Failure::usage)?;
     let run = assemble::run(contents)

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use nicety_history::{History, outdated};
+use nicety_report::plural;
 
 use crate::cli::runs::PruneArgs;
 use crate::exit::{Exit, Failure};
@@ -28,6 +29,10 @@ pub fn run(store: &mut dyn History, args: &PruneArgs) -> Result<Exit, Failure> {
     } else {
         "forgotten"
     };
-    output::say(&format!("{} of {} runs {done}", gone.len(), runs.len()));
+    output::say(&format!(
+        "{} of {} {done}",
+        gone.len(),
+        plural(runs.len(), "run")
+    ));
     Ok(Exit::Done)
 }

@@ -1,13 +1,11 @@
 //! A cell over the runs of the history.
 
-use std::io;
-
 use anyhow::anyhow;
 use nicety_compare::levels::{levels, notes};
 use nicety_history::History;
-use nicety_model::SCHEMA;
 use nicety_model::history::Trend;
-use nicety_report::{first_few, html, json, table};
+use nicety_model::{SCHEMA, cell_choice};
+use nicety_report::{csv, html, json};
 
 use super::read;
 use crate::cli::runs::TrendArgs;
@@ -16,11 +14,16 @@ use crate::output;
 
 /// Shows the trend.
 pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
-    let mut points = store.points(&args.cell, args.metric)?;
+    let cells = store.cells()?;
+    let Some(typed) = &args.cell else {
+        return list(&cells);
+    };
+    let cell = cell_choice::choose(&cells, typed).map_err(Failure::usage)?;
+    let mut points = store.points(cell, args.metric)?;
     let label = args.label.as_ref();
     points.retain(|point| label.is_none_or(|label| point.point.labels.contains(label)));
     let Some(newest) = points.last().cloned() else {
-        return Err(unknown(store, args)?);
+        return Err(unknown(cell, args));
     };
     // Numbers of other searches are other numbers.
     let all = points.len();
@@ -29,7 +32,7 @@ pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
     let points: Vec<_> = points.into_iter().map(|point| point.point).collect();
     let trend = Trend {
         schema: SCHEMA,
-        cell: args.cell.clone(),
+        cell: cell.to_owned(),
         metric: args.metric,
         changes: levels(&points, |id| read(store, id))?,
         notes: notes(&points, left_out),
@@ -42,30 +45,32 @@ pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
         crate::report::write(path, |out| html(&trend, out))?;
         return Ok(Exit::Done);
     }
-    let mut out = io::stdout().lock();
-    crate::report::rendered(if args.json {
-        json::pretty("history", &trend, &mut out)
-    } else {
-        table(&trend, &mut out, output::table_options())
-    })?;
+    output::report(
+        &args.format,
+        &trend,
+        |out| json::pretty("history", &trend, out),
+        |out| csv::history::trend(&trend, out),
+    )?;
     Ok(Exit::Done)
 }
 
-fn unknown(store: &dyn History, args: &TrendArgs) -> Result<Failure, Failure> {
-    let cells = store.cells()?;
-    let what = format!(
-        "no run has the {} of a cell {}",
-        args.metric.word(),
-        args.cell
-    );
-    let fix = match (&args.label, cells.as_slice()) {
-        (Some(label), cells) if cells.contains(&args.cell) => {
-            format!("look without --label {label}")
-        }
-        (_, []) => "add runs with cells first".to_owned(),
-        (_, cells) => {
-            format!("there are {}", first_few(cells, 8, ", "))
-        }
-    };
-    Ok(Failure::usage(anyhow!("{what}; {fix}")))
+/// The cells with the numbers that stand for their names.
+fn list(cells: &[String]) -> Result<Exit, Failure> {
+    if cells.is_empty() {
+        output::say("no runs with cells kept yet; keep one with: nicety bench --keep");
+    }
+    let width = cells.len().to_string().len();
+    let lines = cells.iter().enumerate();
+    let lines = lines.map(|(at, cell)| format!("{:>width$}  {cell}\n", at + 1));
+    output::print(&lines.collect::<String>())?;
+    Ok(Exit::Done)
+}
+
+/// A cell without a number of this kind, or without one under the label.
+fn unknown(cell: &str, args: &TrendArgs) -> Failure {
+    let what = format!("no run has the {} of {cell}", args.metric.word());
+    Failure::usage(match &args.label {
+        Some(label) => anyhow!("{what} and the label {label}; look without --label"),
+        None => anyhow!("{what}; name another --metric"),
+    })
 }

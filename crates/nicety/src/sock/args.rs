@@ -10,6 +10,9 @@ use nicety_model::sock::SockTest;
 use nicety_runner::sock::PORT;
 use nicety_socket::Token;
 
+use crate::cli::heading;
+use crate::cli::output::FormatArgs;
+
 /// Examples below the help of `nicety sock`.
 pub const EXAMPLES: &str = "Examples:
   nicety sock tcp_rr                               over a veth pair made for it, 5 s
@@ -21,29 +24,59 @@ pub const EXAMPLES: &str = "Examples:
   nicety sock serve --listen 192.0.2.7             on the far host; prints a token
   NICETY_TOKEN=TOKEN nicety sock tcp_rr --to 192.0.2.7:12866";
 
+const RR_EXAMPLES: &str = "Examples:
+  nicety sock tcp_rr                               over a veth pair made for it, 5 s
+  nicety sock tcp_rr -t 30s --confidence 95,5
+  nicety sock tcp_rr --saturate                    more pairs until the rate stops growing
+  nicety sock tcp_rr --pin 0 --server-pin 1        each end on a CPU of its own
+  NICETY_TOKEN=TOKEN nicety sock tcp_rr --to 192.0.2.7:12866";
+
+const UDP_RR_EXAMPLES: &str = "Examples:
+  nicety sock udp_rr --path bridge --message-bytes 1,64,1024
+  nicety sock udp_rr --rate 5000                   open loop: latency from the intended time";
+
+const CRR_EXAMPLES: &str = "Examples:
+  nicety sock tcp_crr --parallel 1,4,16";
+
+const STREAM_EXAMPLES: &str = "Examples:
+  nicety sock tcp_stream --parallel 1,4 --confidence 95,5
+  nicety sock tcp_stream --zerocopy -j";
+
+const MAERTS_EXAMPLES: &str = "Examples:
+  nicety sock tcp_maerts
+  nicety sock tcp_maerts --to 192.0.2.7:12866 --token-file token";
+
+const UDP_STREAM_EXAMPLES: &str = "Examples:
+  nicety sock udp_stream --message-bytes 1472
+  nicety sock udp_stream --rate 50000 --no-offload";
+
+const SERVE_EXAMPLES: &str = "Examples:
+  nicety sock serve --listen 192.0.2.7             on the far host; prints a token
+  nicety sock serve --listen :: --pin 2,3";
+
 /// The tests, and the server for them.
 #[derive(Debug, Subcommand)]
 pub enum SockJob {
-    /// Request and response on one TCP connection.
-    #[command(name = "tcp_rr", after_help = EXAMPLES)]
+    /// Send requests and wait for responses, on one TCP connection per flow.
+    #[command(name = "tcp_rr", after_help = RR_EXAMPLES)]
     TcpRr(TestArgs),
-    /// Request and response in UDP datagrams; lost ones are counted, not waited for.
-    #[command(name = "udp_rr", after_help = EXAMPLES)]
+    /// Send requests and wait for responses in UDP datagrams. Lost ones are counted.
+    #[command(name = "udp_rr", after_help = UDP_RR_EXAMPLES)]
     UdpRr(TestArgs),
-    /// Connect, request, response, close.
-    #[command(name = "tcp_crr", after_help = EXAMPLES)]
+    /// Connect, send a request, wait for the response, close.
+    #[command(name = "tcp_crr", after_help = CRR_EXAMPLES)]
     TcpCrr(TestArgs),
-    /// Bulk data from here to the server.
-    #[command(name = "tcp_stream", after_help = EXAMPLES)]
+    /// Send bulk data to the server.
+    #[command(name = "tcp_stream", after_help = STREAM_EXAMPLES)]
     TcpStream(TestArgs),
-    /// Bulk data from the server to here.
-    #[command(name = "tcp_maerts", after_help = EXAMPLES)]
+    /// Receive bulk data from the server.
+    #[command(name = "tcp_maerts", after_help = MAERTS_EXAMPLES)]
     TcpMaerts(TestArgs),
-    /// Datagrams from here to the server.
-    #[command(name = "udp_stream", after_help = EXAMPLES)]
+    /// Send datagrams to the server.
+    #[command(name = "udp_stream", after_help = UDP_STREAM_EXAMPLES)]
     UdpStream(TestArgs),
-    /// Waits for tests from other hosts.
-    #[command(after_help = EXAMPLES)]
+    /// Serve tests of other hosts.
+    #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
 }
 
@@ -74,103 +107,105 @@ pub enum PathKind {
 /// A test.
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// Server of another host, as `nicety sock serve` printed it; without it both ends run here,
-    /// in namespaces of their own.
-    #[arg(long, value_name = "HOST:PORT")]
+    /// Test against this server, as `nicety sock serve` printed it. Without it, both ends run here, in
+    /// network namespaces of their own.
+    #[arg(long, value_name = "HOST:PORT", help_heading = heading::WHAT)]
     pub to: Option<String>,
-    /// Token that the server printed. Other users see it among the arguments: NICETY_TOKEN and
-    /// --token-file hide it.
-    #[arg(long, value_parser = Token::new, requires = "to")]
+    /// Show the server this token, which it printed. Other users see it among the arguments; NICETY_TOKEN
+    /// and --token-file hide it.
+    #[arg(long, value_parser = Token::new, requires = "to", help_heading = heading::WHAT)]
     pub token: Option<Token>,
-    /// File with the token, which only its owner can read (mode 0600).
-    #[arg(long, value_name = "FILE", requires = "to", conflicts_with = "token")]
+    /// Read the token from this file, which only its owner may read (mode 0600).
+    #[arg(long, value_name = "FILE", requires = "to", conflicts_with = "token", help_heading = heading::WHAT)]
     pub token_file: Option<PathBuf>,
-    /// What lies between the two namespaces.
+    /// Put this between the two namespaces.
     #[arg(
         long,
         value_name = "KIND",
         value_enum,
         default_value = "veth",
-        conflicts_with = "to"
+        conflicts_with = "to",
+        help_heading = heading::WHAT
     )]
     pub path: PathKind,
-    /// Bytes of a request, response, write or datagram; a list runs one test each. Default 1 for
-    /// request/response, 1472 for udp_stream, 131072 for TCP streams.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Send this many bytes per request, response, write or datagram; a list runs one test each.
+    /// Default: 1 for requests, 1472 for udp_stream, 131072 for TCP streams.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::HOW)]
     pub message_bytes: Vec<u32>,
-    /// Flows at once; a list runs one test each.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
+    /// Run this many flows at once; a list runs one test each.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", help_heading = heading::HOW)]
     pub parallel: Vec<u32>,
-    /// Length of a test.
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
+    /// Run a test for this long.
+    #[arg(short, long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s", help_heading = heading::HOW)]
     pub time: Duration,
-    /// Transactions or datagrams per second over all flows, on schedule whatever the answers do;
-    /// latency counts from the intended time.
-    #[arg(long, value_name = "N")]
+    /// Send this many transactions or datagrams per second over all flows, on a fixed schedule.
+    /// Latency counts from the intended time.
+    #[arg(long, value_name = "N", help_heading = heading::HOW)]
     pub rate: Option<f64>,
-    /// Repeat until the interval of LEVEL per cent (90, 95, 99) is at most WIDTH per cent of the
-    /// mean wide, or --repeats is reached.
-    #[arg(long, value_name = "LEVEL,WIDTH", value_parser = confidence)]
+    /// Repeat until the interval of LEVEL per cent (90, 95, 99) is at most WIDTH per cent wide, or
+    /// --repeats is reached.
+    #[arg(long, value_name = "LEVEL,WIDTH", value_parser = confidence, help_heading = heading::HOW)]
     pub confidence: Option<(u32, f64)>,
-    /// Repeats of every test; with --confidence the most of them (3 to 30, default 10).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Repeat every test this often. With --confidence, at most this often (3 to 30, default 10).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = heading::HOW)]
     pub repeats: Option<u32>,
-    /// Raise the number of flows until the rate stops growing, to the largest of --parallel or
-    /// 512; shows the curve.
-    #[arg(long, conflicts_with_all = ["confidence", "rate"])]
+    /// Add flows until the rate stops growing, up to the largest of --parallel or 512, and show the
+    /// curve.
+    #[arg(long, conflicts_with_all = ["confidence", "rate"], help_heading = heading::HOW)]
     pub saturate: bool,
     /// Use IPv6.
-    #[arg(long)]
+    #[arg(long, help_heading = heading::HOW)]
     pub ipv6: bool,
-    /// Worker threads of an end at most; default one per CPU.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Use at most this many worker threads per end. Default: one per CPU.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = heading::HOW)]
     pub threads: Option<u16>,
-    /// CPUs of the client's workers in turn; one worker each unless --threads says otherwise.
-    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    /// Pin the client's workers to these CPUs in turn; one worker each unless --threads is given.
+    #[arg(long, value_name = "CPUS", value_delimiter = ',', help_heading = heading::HOW)]
     pub pin: Vec<u32>,
-    /// CPUs of the server's workers, where both ends run here.
+    /// Pin the server's workers to these CPUs, where both ends run here.
     #[arg(
         long,
         value_name = "CPUS",
         value_delimiter = ',',
-        conflicts_with = "to"
+        conflicts_with = "to",
+        help_heading = heading::HOW
     )]
     pub server_pin: Vec<u32>,
     /// Try MSG_ZEROCOPY where this end sends a TCP stream.
-    #[arg(long)]
+    #[arg(long, help_heading = heading::HOW)]
     pub zerocopy: bool,
-    /// One datagram per system call, instead of UDP_SEGMENT and UDP_GRO.
-    #[arg(long)]
+    /// Send one datagram per system call, without UDP_SEGMENT and UDP_GRO.
+    #[arg(long, help_heading = heading::HOW)]
     pub no_offload: bool,
-    /// Print the results as one JSON object on standard output.
-    #[arg(long)]
-    pub json: bool,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Write the JSON object to this file too.
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
 }
 
 /// `nicety sock serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Address to listen on; others than this host can only reach an address of an interface.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    /// Listen on this address. Other hosts reach only an address of an interface.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", help_heading = heading::WHAT)]
     pub listen: IpAddr,
-    /// Port of the control connection; data ports are chosen by the kernel.
-    #[arg(long, default_value_t = PORT)]
+    /// Use this port for control connections. The kernel chooses data ports.
+    #[arg(long, default_value_t = PORT, help_heading = heading::WHAT)]
     pub port: u16,
-    /// What clients must know, 8 to 128 characters; made up and printed when absent. Other users see
-    /// it among the arguments: NICETY_TOKEN and --token-file hide it.
-    #[arg(long, value_parser = Token::new)]
+    /// Require this token of clients, 8 to 128 characters. Without it, one is made up and printed. Other
+    /// users see it among the arguments; NICETY_TOKEN and --token-file hide it.
+    #[arg(long, value_parser = Token::new, help_heading = heading::WHAT)]
     pub token: Option<Token>,
-    /// File with the token, which only its owner can read (mode 0600).
-    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    /// Read the token from this file, which only its owner may read (mode 0600).
+    #[arg(long, value_name = "FILE", conflicts_with = "token", help_heading = heading::WHAT)]
     pub token_file: Option<PathBuf>,
-    /// Worker threads of a test at most; default one per CPU.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Use at most this many worker threads per test. Default: one per CPU.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = heading::HOW)]
     pub threads: Option<u16>,
-    /// CPUs of the workers in turn; one worker each unless --threads says otherwise.
-    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    /// Pin the workers to these CPUs in turn; one worker each unless --threads is given.
+    #[arg(long, value_name = "CPUS", value_delimiter = ',', help_heading = heading::HOW)]
     pub pin: Vec<u32>,
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use nicety_model::counted::plural;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::SockResult;
 use nicety_runner::sock::{Event, Request};
@@ -47,7 +48,7 @@ impl Progress {
                 second,
             } => self.turn(|| {
                 let figure = match kind.has_transactions() {
-                    true => format!("{} transactions", second.transactions),
+                    true => plural(second.transactions, "transaction"),
                     false => {
                         let bytes = second.sent_bytes.max(second.received_bytes);
                         format!("{:.0} Mbit", bytes as f64 * 8.0 / 1e6)

@@ -1,6 +1,5 @@
 //! From the command line to checked tests, to results on the screen.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
@@ -15,6 +14,7 @@ use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Token, check_cpus};
 use nicety_workload::Steps;
 
+use crate::cli::output::FormatArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::signals::Signals;
@@ -42,7 +42,7 @@ enum Place {
 pub struct Request {
     tests: sock::Request,
     server: Place,
-    json: bool,
+    format: FormatArgs,
     out: Option<PathBuf>,
 }
 
@@ -115,7 +115,7 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
     Ok(Request {
         tests,
         server,
-        json: args.json,
+        format: args.format,
         out: args.out.clone(),
     })
 }
@@ -167,18 +167,16 @@ fn print(
     report: &SockReport,
     file: Option<std::fs::File>,
 ) -> Result<(), Failure> {
-    use nicety_report::{json, table};
+    use nicety_report::{json, tables_csv};
     if report.series.is_empty() {
         return Ok(());
     }
-    let mut out = io::stdout().lock();
-    let written = match request.json {
-        true => json::pretty("sock", report, &mut out),
-        false => table(report, &mut out, output::table_options()),
-    };
-    written.map_err(Failure::environment)?;
-    // Nobody reads a closed standard output.
-    let _ = out.flush();
+    output::report(
+        &request.format,
+        report,
+        |out| json::pretty("sock", report, out),
+        |out| tables_csv(report, out, true),
+    )?;
     if let Some(mut file) = file {
         json::pretty("sock", report, &mut file).map_err(Failure::environment)?;
     }

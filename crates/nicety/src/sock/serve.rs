@@ -44,7 +44,7 @@ pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
         Some(_) => "TOKEN",
         None => token.text(),
     };
-    output::say(&format!(
+    output::tell(&format!(
         "on the other host: NICETY_TOKEN={shown} nicety sock tcp_rr --to {host}:{}",
         address.port()
     ));

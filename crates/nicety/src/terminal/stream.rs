@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nicety_report::live::Look;
 
+use crate::output;
+
 /// Where a view is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
@@ -63,8 +65,10 @@ impl Stream {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         let locale = locale.unwrap_or_default().to_ascii_lowercase();
         Look {
-            // https://no-color.org
-            colour: set("NO_COLOR").is_none(),
+            colour: match self {
+                Self::Output => output::colour(&io::stdout()),
+                Self::Error => output::colour(&io::stderr()),
+            },
             unicode: locale.contains("utf-8") || locale.contains("utf8"),
         }
     }

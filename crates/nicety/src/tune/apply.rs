@@ -46,11 +46,11 @@ fn show(
 ) -> Result<Exit, Failure> {
     let id = transaction.id();
     let seconds = args.confirm_within.as_secs_f64();
-    let state = match &args.state.state {
+    let state = match args.state.given() {
         Some(_) => format!(" --state {}", work.state.path().display()),
         None => String::new(),
     };
-    if args.json {
+    if args.output.json {
         output::print_json(&transaction.report())?;
     } else {
         let lines = changes

@@ -37,8 +37,9 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     }
     if args.check {
         output::say(&format!(
-            "{} of {all} settings have drifted; nicety tune boot sets them",
-            changes.len()
+            "{} of {} have drifted; nicety tune boot sets them",
+            changes.len(),
+            plural(all, "setting")
         ));
         return Ok(Exit::Negative);
     }

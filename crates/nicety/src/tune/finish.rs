@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use nicety_advisor::transaction::{Confirmation, Purpose, words};
+use nicety_report::plural;
 use nicety_tuner::{Transaction, Work};
 
 use crate::cli::tune::{RollbackArgs, TransactionArgs};
@@ -23,7 +24,7 @@ pub fn confirm(args: &TransactionArgs) -> Result<Exit, Failure> {
         }
         Confirmation::TooLate(_) => {}
     }
-    show(&transaction, args.json)?;
+    show(&transaction, args.output.json)?;
     match answer {
         Confirmation::Kept | Confirmation::KeptBefore => Ok(Exit::Done),
         Confirmation::TooLate(phase) => Err(Failure {
@@ -75,14 +76,14 @@ fn roll_back(work: &Work, id: u32, args: &RollbackArgs) -> Result<Exit, Failure>
     let mut transaction = work.pick(Some(id), purpose)?;
     if !purpose.fits(transaction.journal().phase()) {
         output::say(&format!("transaction {id} was undone before"));
-        show(&transaction, of.json)?;
+        show(&transaction, of.output.json)?;
         return Ok(Exit::Done);
     }
     work.check_here(&transaction)?;
     let outcomes = transaction
         .undo("asked for", *force)
         .map_err(Failure::environment)?;
-    show(&transaction, of.json)?;
+    show(&transaction, of.output.json)?;
     output::say(&format!(
         "transaction {id} undone{}",
         words::left(&outcomes)
@@ -96,7 +97,7 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
     let work = args.state.begin()?;
     let transaction = work.pick(args.id, Purpose::Verify)?;
     let report = work.verify(&transaction)?;
-    if args.json {
+    if args.output.json {
         output::print_json(&report)?;
     } else {
         output::print(&words::verified(&report))?;
@@ -107,8 +108,9 @@ pub fn verify(args: &TransactionArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     output::say(&format!(
-        "transaction {}: {drifted} of {all} settings no longer hold",
-        transaction.id()
+        "transaction {}: drifted: {drifted} of {}",
+        transaction.id(),
+        plural(all, "setting")
     ));
     Ok(Exit::Negative)
 }

@@ -48,7 +48,7 @@ pub fn run<'a>(
     let keeps = judged.keeps();
     match judged.transaction {
         Some(transaction) if keeps => return Ok(Some(transaction)),
-        Some(transaction) if args.json => output::print_json(&transaction.report())?,
+        Some(transaction) if args.output.json => output::print_json(&transaction.report())?,
         _ => {}
     }
     output::say("the settings are as they were");

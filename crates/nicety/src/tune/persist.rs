@@ -37,7 +37,7 @@ pub fn run(args: &PersistArgs) -> Result<Exit, Failure> {
 }
 
 fn show(report: &PersistReport, args: &PersistArgs) -> Result<(), Failure> {
-    if args.json {
+    if args.output.json {
         return output::print_json(report);
     }
     let would = if args.dry_run { "would be " } else { "" };

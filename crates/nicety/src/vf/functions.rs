@@ -5,13 +5,11 @@ use nicety_model::{Problem, ProblemCode, SCHEMA};
 use nicety_netdev::netns::NetNs;
 use nicety_policed::vf::inventory::Inventory;
 use nicety_report::plural;
-use nicety_tuner::Work;
 use nicety_tuner::apply::commit;
 
 use crate::cli::vf::{ChangeArgs, DisableArgs, EnableArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::tune::events;
 
 /// Gives a NIC functions.
 pub fn enable(args: &EnableArgs) -> Result<Exit, Failure> {
@@ -35,7 +33,7 @@ fn run(nic: &str, count: u32, args: &ChangeArgs) -> Result<Exit, Failure> {
     if let Some(change) = inventory.functions(nic, count)? {
         report.from = change.from.parse().unwrap_or(0);
         refuse_policed(nic, report.from)?;
-        let work = Work::begin(args.state.as_deref(), &mut events::say)?;
+        let work = args.state.begin()?;
         report.transaction = Some(commit(&work, &[&change])?);
     }
     print(&report, args)?;
@@ -58,7 +56,7 @@ fn refuse_policed(nic: &str, there: u32) -> Result<(), Failure> {
 
 fn print(report: &FunctionsReport, args: &ChangeArgs) -> Result<(), Failure> {
     let nic = &report.interface;
-    if args.json {
+    if args.output.json {
         output::print_json(report)?;
     } else {
         let functions = plural(report.to as usize, "virtual function");

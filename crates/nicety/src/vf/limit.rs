@@ -10,13 +10,11 @@ use nicety_police::verdict::Verdict;
 use nicety_policed::vf::inventory::Inventory;
 use nicety_policed::vf::limit::LimitRequest;
 use nicety_report::vf::limit;
-use nicety_tuner::Work;
 use nicety_tuner::apply::commit;
 
 use crate::cli::vf::LimitArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::tune::events;
 
 /// Runs the command.
 pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
@@ -31,7 +29,7 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
     if let Some(rounded) = &limit.rounded {
         output::say(rounded);
     }
-    let work = Work::begin(args.state.as_deref(), &mut events::say)?;
+    let work = args.state.begin()?;
     let from = work.knobs.read(&limit.knob).map_err(Failure::environment)?;
     let transaction = match from == limit.value {
         true => {
@@ -76,12 +74,13 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
 }
 
 fn print(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Exit, Failure> {
-    if args.json {
+    if args.output.json {
         output::print_json(report)?;
     } else {
+        let to = limit::shown(&report.to);
         let line = match report.transaction {
-            Some(_) => format!("{}: {} → {}\n", report.port, report.from, report.to),
-            None => format!("{}: {} already\n", report.port, report.to),
+            Some(_) => format!("{}: {} → {to}\n", report.port, limit::shown(&report.from)),
+            None => format!("{}: {to} already\n", report.port),
         };
         output::print(&line)?;
     }
@@ -91,7 +90,7 @@ fn print(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Ex
         ));
     }
     let lines = limit::lines(report, verdict);
-    lines.iter().for_each(|line| output::say(line));
+    lines.iter().for_each(|line| output::tell(line));
     match report.replaced.is_some() || report.policed || matches!(verdict, Verdict::NotEnforced(_))
     {
         true => Ok(Exit::Negative),

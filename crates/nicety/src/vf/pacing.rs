@@ -17,7 +17,7 @@ pub fn run(args: &PacingArgs) -> Result<Exit, Failure> {
         from: args.from,
         sent: args.sent,
     })?;
-    if args.json {
+    if args.output.json {
         output::print_json(&report)?;
     } else {
         output::print(&pacing::words(&report))?;

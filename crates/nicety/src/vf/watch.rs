@@ -37,7 +37,7 @@ pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
         args,
         taken: 0,
     };
-    if Stream::Output.can_move() && !args.json {
+    if Stream::Output.can_move() && !args.output.json {
         on_screen(samples)
     } else {
         as_lines(samples)
@@ -72,11 +72,11 @@ fn as_lines(mut samples: Samples<'_>) -> Result<Exit, Failure> {
             Some(_) => continue,
             None => {}
         }
-        let json = samples.args.json;
+        let json = samples.args.output.json;
         let now = samples.take()?;
         let text = match json {
             true => output::line(now)?,
-            false => table::stats(now, output::table_options().width),
+            false => table::stats(now).text(output::table_options(), true),
         };
         if !output::print_on("to standard output", &text)? {
             break;
@@ -91,8 +91,7 @@ fn on_screen(mut samples: Samples<'_>) -> Result<Exit, Failure> {
     terminal.end();
     shown?;
     if samples.taken > 0 {
-        let width = output::table_options().width;
-        output::print(&table::stats(&samples.before, width))?;
+        output::print(&table::stats(&samples.before).text(output::table_options(), true))?;
     }
     Ok(Exit::Done)
 }

@@ -102,7 +102,7 @@ fn the_page_about_tuning() {
     let dir = open_dir();
     let before = Before::now(dir.path());
     let page = include_str!("../../../../docs/guide/tune.md");
-    assert_eq!(follow(page, dir.path()), 8);
+    assert_eq!(follow(page, dir.path()), 11);
     for file in ["host.html", "host.json"] {
         assert!(dir.path().join(file).exists(), "{file}");
     }

@@ -234,6 +234,24 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The signal, unless the program has ended.
+    #[allow(dead_code, reason = "used where a program may have ended")]
+    pub fn signal_if_there(&self, signal: Signal) {
+        // A zombie until it is waited for: the number is still its own.
+        let _ = kill_process(Pid::from_child(&self.child), signal);
+    }
+
+    /// Waits for the end; who still runs after `patience` gets the signal first.
+    #[allow(dead_code, reason = "used where a program may go on")]
+    pub fn end_within(mut self, patience: Duration, signal: Signal) -> Ended {
+        let end = Instant::now() + patience;
+        while Instant::now() < end && self.child.try_wait().unwrap().is_none() {
+            sleep(Duration::from_millis(5));
+        }
+        self.signal_if_there(signal);
+        self.wait()
+    }
+
     /// Process id.
     #[allow(dead_code, reason = "used by the tests of the lab")]
     pub fn id(&self) -> i32 {

@@ -90,6 +90,22 @@ fn wrong_usage_is_one_line() {
             "--out needs a value; write --out DIR",
         ),
         (
+            &["bench", "--color", "alway"],
+            "--color: unknown value \"alway\"; did you mean always?",
+        ),
+        (
+            &["runs", "list", "--format", "x"],
+            "--format: unknown value \"x\"; write one of table, json, csv, md",
+        ),
+        (
+            &["runs", "list", "--quiet", "--verbose"],
+            "--quiet and --verbose exclude each other; remove one of them",
+        ),
+        (
+            &["bench", "--keep", "plan.toml"],
+            "--keep: \"plan.toml\" looks like a plan; write the plan before --keep",
+        ),
+        (
             &["bench", "--json", "--json"],
             "--json is given twice; remove one of them",
         ),

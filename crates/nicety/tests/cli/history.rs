@@ -194,11 +194,113 @@ fn a_directory_that_is_no_run_keeps_no_other_out() {
 }
 
 #[test]
+fn a_list_without_runs_says_how_to_keep_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let says = "no runs kept yet; keep one with: nicety bench --keep\n";
+    let list = runs(dir.path(), &["list"]);
+    assert_eq!(list.assert_code(0).stderr, says);
+    assert!(!dir.path().join("runs").exists(), "to look makes nothing");
+    let quiet = runs(dir.path(), &["list", "--quiet"]);
+    assert_eq!(quiet.assert_code(0).stderr, "");
+    let json = runs(dir.path(), &["list", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.assert_code(0).stdout).unwrap();
+    assert_eq!(json["runs"], serde_json::json!([]));
+    // A store without runs says the same.
+    Made::new(1, &[(64, &[1e5])]).write(dir.path(), "one");
+    runs(dir.path(), &["add", "one"]).assert_code(0);
+    runs(dir.path(), &["prune", "--keep", "0"]).assert_code(0);
+    assert_eq!(runs(dir.path(), &["list"]).assert_code(0).stderr, says);
+}
+
+#[test]
+fn cells_are_named_by_number_or_start() {
+    let dir = tempfile::tempdir().unwrap();
+    Made::new(1, &[(64, &[1e5]), (1518, &[2e4])]).write(dir.path(), "one");
+    runs(dir.path(), &["add", "one"]).assert_code(0);
+    let list = runs(dir.path(), &["trend"]);
+    let cells: Vec<&str> = list.assert_code(0).stdout.lines().collect();
+    assert_eq!(cells.len(), 2, "{cells:?}");
+    assert!(cells[1].starts_with("2  bridge/"), "{cells:?}");
+    let name = cells[1].trim_start_matches("2  ");
+    let whole = runs(dir.path(), &["trend", name]);
+    let whole = &whole.assert_code(0).stdout;
+    assert!(whole.contains(name), "{whole}");
+    let start = name.strip_suffix("/uni").unwrap();
+    for typed in ["2", start] {
+        let same = runs(dir.path(), &["trend", typed]);
+        assert_eq!(&same.assert_code(0).stdout, whole, "{typed}");
+    }
+    let both = runs(dir.path(), &["trend", "bridge"]);
+    let line = both.assert_code(2).only_line();
+    assert!(
+        line.starts_with("\"bridge\" is the start of several names;"),
+        "{line}"
+    );
+    assert!(line.contains("1 (bridge/"), "{line}");
+    // A report shows one cell of a run in the same way.
+    let report = |cell: &str| {
+        let arguments = [
+            "report",
+            "one",
+            "--cell",
+            cell,
+            "--format",
+            "csv",
+            "--no-header",
+        ];
+        nicety(arguments).dir(dir.path()).run()
+    };
+    let rows = report("1");
+    let rows: Vec<&str> = rows.assert_code(0).stdout.lines().collect();
+    assert!(
+        rows.len() == 1 && rows[0].starts_with("bridge/64/uni,"),
+        "{rows:?}"
+    );
+    let line = report("9").assert_code(2).only_line().to_owned();
+    assert!(
+        line.starts_with("--cell: no cell is called \"9\""),
+        "{line}"
+    );
+}
+
+#[test]
+fn lists_and_trends_have_formats() {
+    let dir = tempfile::tempdir().unwrap();
+    Made::new(1, &[(64, &[1e5])]).write(dir.path(), "one");
+    runs(dir.path(), &["add", "one", "--label", "a b"]).assert_code(0);
+    let csv = runs(dir.path(), &["list", "--format", "csv"]);
+    let lines: Vec<&str> = csv.assert_code(0).stdout.lines().collect();
+    assert!(lines[0].starts_with("run,started,name,"), "{lines:?}");
+    let bare = runs(dir.path(), &["list", "--format", "csv", "--no-header"]);
+    assert_eq!(bare.assert_code(0).stdout.trim_end(), lines[1]);
+    let rows = runs(dir.path(), &["list", "--no-header"]);
+    let rows: Vec<&str> = rows.assert_code(0).stdout.lines().collect();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let markdown = runs(dir.path(), &["trend", "1", "--format", "md"]);
+    assert!(
+        markdown.assert_code(0).stdout.contains("\n| run |"),
+        "{}",
+        markdown.stdout
+    );
+    let trend = runs(dir.path(), &["trend", "1", "--format", "csv"]);
+    let lines: Vec<&str> = trend.assert_code(0).stdout.lines().collect();
+    assert_eq!(lines[0], "run,started,value,min,max,repeats,verdict,labels");
+    let [json, synonym] = [["--format", "json"].as_slice(), &["-j"]]
+        .map(|format| runs(dir.path(), &[&["trend", "1"], format].concat()).stdout);
+    assert_eq!(json, synonym);
+    let both = runs(dir.path(), &["list", "--format", "csv", "--json"]);
+    assert_eq!(
+        both.assert_code(2).only_line(),
+        "--format and --json exclude each other; remove one of them"
+    );
+}
+
+#[test]
 fn bad_stores_and_numbers_are_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    let lists = runs(dir.path(), &["list"]);
+    let shows = runs(dir.path(), &["show", "1"]);
     assert_eq!(
-        lists.assert_code(2).only_line(),
+        shows.assert_code(2).only_line(),
         "there is no store runs/history.sqlite; keep a first run with nicety runs add DIR, or name another with --store"
     );
     Made::new(1, &[(64, &[1e5])]).write(dir.path(), "good");
@@ -219,7 +321,7 @@ fn bad_stores_and_numbers_are_one_line() {
         ),
         (
             &["trend", "bridge/65/uni"],
-            "no run has the throughput of a cell bridge/65/uni; there are bridge/64/uni",
+            "no cell is called \"bridge/65/uni\" or begins so; there are 1 (bridge/64/uni)",
         ),
         (
             &["list", "--store", "text"],

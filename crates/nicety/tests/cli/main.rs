@@ -26,6 +26,7 @@ mod lab;
 mod leftovers;
 mod live_page;
 mod made;
+mod manner;
 mod package;
 #[path = "../docs/page.rs"]
 #[allow(dead_code, reason = "the tests of the documentation use the rest")]

@@ -75,7 +75,7 @@ fn check_ending(ended: &Ended, run: &Path) {
 #[track_caller]
 fn check_stderr(text: &str) {
     for line in text.lines() {
-        let known = ["note: ", "the tester alone", "report: "]
+        let known = ["note: ", "the tester alone", "report: ", "kept in "]
             .iter()
             .any(|word| line.starts_with(word))
             || line.contains("/1518/uni: ")
@@ -243,7 +243,7 @@ fn rendered(dir: &Path) {
     let ended = nicety(["report", "run", "run", "--json"]).dir(dir).run();
     assert_eq!(
         ended.assert_code(2).only_line(),
-        "files and --json hold one run; give one run directory at a time"
+        "files and formats hold one run; give one run directory at a time"
     );
 }
 
@@ -285,9 +285,18 @@ for port in br0 a b d0 d1; do ip link set dev $port up; done";
     let dir = tempfile::tempdir().unwrap();
     let state = lab.state();
     let before = Before::now(dir.path());
-    let ended = lab.inside(bench(dir.path(), &["--json"])).run();
+    let keep = ["--json", "--keep", "nightly"];
+    let store = dir.path().join("kept/runs.sqlite");
+    let store = store.to_str().unwrap();
+    let call = bench(dir.path(), &keep).env("NICETY_STORE", store);
+    let ended = lab.inside(call).run();
     check_ending(&ended, &dir.path().join("run"));
     check_stderr(&ended.stderr);
+    let kept = format!("kept in {store}: run 1: run\n");
+    assert!(ended.stderr.contains(&kept), "{}", ended.stderr);
+    let list = nicety(["runs", "list", "--store", store, "--format", "csv"]).run();
+    let row = list.assert_code(0).stdout.lines().nth(1).unwrap();
+    assert!(row.starts_with("1,") && row.ends_with(",nightly"), "{row}");
     let run = check_json(&ended.stdout);
     assert_eq!(run["cells"][0]["cell"], "bridge/1518/uni");
     lab.assert_state(&state);
@@ -312,8 +321,9 @@ fn an_ordinary_user_measures_a_bridge() {
     fs::create_dir(&mine).unwrap();
     std::os::unix::fs::chown(&mine, Some(65534), Some(65534)).unwrap();
     let before = Before::now(dir.path());
-    let call = nicety(["bench", "../tiny.toml", "--out", "run"])
+    let call = nicety(["bench", "../tiny.toml", "-o", "run", "--keep"])
         .dir(&mine)
+        .env("NICETY_STORE", "kept.sqlite")
         .limit(LONG);
     let ended = call.by_nobody().run();
     let run = mine.join("run");
@@ -328,6 +338,9 @@ fn an_ordinary_user_measures_a_bridge() {
         "{}",
         ended.stderr
     );
+    // The store was opened before the user's own namespaces were entered.
+    let kept = "kept in kept.sqlite: run 1: run\n";
+    assert!(ended.stderr.contains(kept), "{}", ended.stderr);
     for file in FILES {
         assert_eq!(fs::metadata(run.join(file)).unwrap().uid(), 65534, "{file}");
     }

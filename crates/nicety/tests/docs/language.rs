@@ -198,7 +198,7 @@ fn help_is_in_the_imperative() {
 }
 
 /// Commands whose help is not yet in the imperative: goes down, never up.
-const THIRD_PERSON: usize = 47;
+const THIRD_PERSON: usize = 0;
 
 #[test]
 fn what_is_wrong_is_found() {

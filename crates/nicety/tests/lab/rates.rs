@@ -27,9 +27,9 @@ for script; do sh $script $0; done";
 const LIMIT: Duration = Duration::from_secs(900);
 
 const SAID_OF_RATES: &str = "\
-eth0/vf0: max 0 min 0 → max 500 min 0
+eth0/vf0: none → 500.0 Mbit/s
 transaction 1: nicety tune rollback 1 undoes it
-eth0/vf2: max 0 min 0 → max 200 min 0
+eth0/vf2: none → 200.0 Mbit/s
 transaction 2: nicety tune rollback 2 undoes it
 kernel: vf 0 500
 kernel: vf 2 200
@@ -40,20 +40,20 @@ code 2
 nicety: eth0 has no function 9; its 4 are numbered from 0; see nicety vf list eth0
 code 2
 kernel: vf 2 none
-eth0/vf0: max 500 min 0 → max 0 min 0
+eth0/vf0: 500.0 Mbit/s → none
 transaction 3: nicety tune rollback 3 undoes it
 kernel: vf 0 none
-eth0/vf1: max 0 min 0 → max 1 min 0
+eth0/vf1: none → 1.0 Mbit/s
 transaction 4: nicety tune rollback 4 undoes it
-limit not enforced: eth0/vf1 sends much/s despite max 1 min 0
+limit not enforced: eth0/vf1 sends much/s despite 1.0 Mbit/s
 code 1
-eth0/vf2: max 0 min 0 → max 300 min 0
+eth0/vf2: none → 300.0 Mbit/s
 transaction 5: nicety tune rollback 5 undoes it
 limit not tested: eth0/vf2 sends 0 kbit/s, less than the limit
 registers, 0 local
-p0: none → 50mbit
+p0: none → 50.0 Mbit/s
 transaction 6: nicety tune rollback 6 undoes it
-p0: 50mbit → none
+p0: 50.0 Mbit/s → none
 transaction 7: nicety tune rollback 7 undoes it
 ";
 
@@ -104,12 +104,12 @@ stopped: vf 0 , vf 2
 const SAID_OF_SENDERS: &str = "\
 no control: TCP has the link
 no control: UDP takes it
-eth0/vf0: max 0 min 0 → max 2 min 0
-eth0/vf1: max 0 min 0 → max 2 min 0
+eth0/vf0: none → 2.0 Mbit/s
+eth0/vf1: none → 2.0 Mbit/s
 limits: TCP has its half
 limits: TCP has its half beside UDP
-eth0/vf0: max 2 min 0 → max 0 min 0
-eth0/vf1: max 2 min 0 → max 0 min 0
+eth0/vf0: 2.0 Mbit/s → none
+eth0/vf1: 2.0 Mbit/s → none
 police: TCP has the half of UDP too
 police: TCP has its half beside UDP
 police: TCP has the half of UDP again

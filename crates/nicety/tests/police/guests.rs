@@ -197,7 +197,7 @@ fn bad_guests_disturb_nobody() {
     let mut unread = connect(&uplink, "a");
     let ask = b"1 x limit 2mbit\n1 x limit 3mbit\n".repeat(2_000);
     while unread.write_all(&ask).is_ok() {}
-    // Two are left of four places; those beyond are closed.
+    // Garbage is no line, so its connection has ended: three are left of four places; those beyond are closed.
     let idle: Vec<UnixStream> = (0..6).map(|_| connect(&uplink, "a")).collect();
     let closed = idle.iter().filter(|stream| {
         stream
@@ -209,7 +209,7 @@ fn bad_guests_disturb_nobody() {
             matches!((&mut &**stream).read(&mut [0]), Ok(0))
         }
     });
-    assert!(closed.count() >= 4);
+    assert!(closed.count() >= 3);
     let before = periods();
     let seen = record(&guest(&uplink, "b", &["status", "--json"]).run());
     assert_eq!(seen["soft_bps"], Value::Null);

@@ -79,10 +79,10 @@ fn a_limit_is_set_read_back_journaled_and_undone() {
     };
     let before = rig.lab.state();
     let ended = rig.limit(&["p0", "--max", "50mbit", "--verify", "0s"]);
-    assert_eq!(ended.assert_code(0).stdout, "p0: none → 50mbit\n");
+    assert_eq!(ended.assert_code(0).stdout, "p0: none → 50.0 Mbit/s\n");
     assert_eq!(rig.shown("p0")["limit"], 50_000_000);
     let ended = rig.limit(&["p0", "--max", "50mbit", "--verify", "0s"]);
-    assert_eq!(ended.assert_code(0).stdout, "p0: 50mbit already\n");
+    assert_eq!(ended.assert_code(0).stdout, "p0: 50.0 Mbit/s already\n");
     let ended = rig.limit(&["p0", "--max", "70mbit", "--verify", "100ms", "--json"]);
     let report: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
     assert_eq!(report["from"], "50mbit");

@@ -155,7 +155,7 @@ fn a_vhost_user_port_is_limited_by_open_vswitch() {
 
     let ended = switch.nicety(&["vf", "limit", "vhu0", "--max", "50mbit"]);
     ended.assert_code(0);
-    assert_eq!(ended.stdout, "vhu0: none → 50mbit\n");
+    assert_eq!(ended.stdout, "vhu0: none → 50.0 Mbit/s\n");
     let unknown = "limit not checked: ";
     assert!(ended.stderr.contains(unknown), "{ended:?}");
     assert_eq!(switch.column("ingress_policing_rate"), "50000");

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use nicety_host::journal::since_boot;
 use nicety_model::SCHEMA;
+use nicety_model::counted::plural;
 use nicety_police::Decision;
 use nicety_police::event::Event;
 use nicety_police::explain::readable;
@@ -87,10 +88,10 @@ impl Daemon {
             decision,
         };
         self.notifier.period(&format!(
-            "{} of {} sent, {} limits written",
+            "{} of {} sent, {} written",
             readable(state.decision.total_bps),
-            self.policy.capacity,
-            self.writes
+            readable(self.policy.capacity.0 as f64),
+            plural(self.writes, "limit")
         ));
         let shown = Arc::new(Shown {
             state,

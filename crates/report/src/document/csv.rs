@@ -5,6 +5,7 @@ use std::io::Write;
 use nicety_model::sock::{Family, SockTest};
 use nicety_model::{Direction, FrameSize, Verdict};
 
+use super::{Cell, Table};
 use crate::error::ReportError;
 
 /// Name of a column and its field.
@@ -41,7 +42,7 @@ macro_rules! values {
     };
 }
 
-values!(str String bool u32 u64 usize FrameSize Direction Verdict SockTest Family);
+values!(str String bool i64 u32 u64 usize FrameSize Direction Verdict SockTest Family);
 
 impl Value for f64 {
     fn text(&self) -> String {
@@ -62,6 +63,76 @@ impl<T: Value + ?Sized> Value for &T {
     fn text(&self) -> String {
         (*self).text()
     }
+}
+
+/// Tables of a page in one file: see [`crate::page::Page::csv`].
+pub(crate) fn tables(all: &[&Table], header: bool) -> Result<String, ReportError> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in all.iter().flat_map(|table| &table.head) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let several = all.len() > 1;
+    let first = several.then_some("table");
+    let mut columns: Vec<String> = first
+        .into_iter()
+        .chain(names.iter().copied())
+        .map(named)
+        .collect();
+    let mut rows = Vec::new();
+    for table in all {
+        for row in &table.rows {
+            let field = |name: &&str| {
+                let at = table.head.iter().position(|(known, _)| known == name);
+                at.map(|at| raw(&row[at])).unwrap_or_default()
+            };
+            let caption = several.then(|| table.caption.clone());
+            let fields = caption.into_iter().chain(names.iter().map(field));
+            rows.push(fields.map(inert).collect::<Vec<_>>());
+        }
+    }
+    if !header {
+        columns.clear();
+    }
+    records(columns, rows)
+}
+
+/// A heading without words for columns that have none in tables.
+fn named(name: &str) -> String {
+    match name {
+        "" => "name".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// The number where a field has one, else its text.
+fn raw(cell: &Cell) -> String {
+    match cell.value {
+        Some(value) => value.to_string(),
+        None if cell.is_absent() => String::new(),
+        None => cell.text.clone(),
+    }
+}
+
+/// The rows below their header, if there is one.
+fn records(header: Vec<String>, rows: Vec<Vec<String>>) -> Result<String, ReportError> {
+    let mut out = Vec::new();
+    let wrong = |row: &[String], error: &::csv::Error| ReportError::Csv {
+        row: row.join(","),
+        reason: error.to_string(),
+    };
+    let mut csv = ::csv::Writer::from_writer(&mut out);
+    let header = Some(header).filter(|names| !names.is_empty());
+    for row in header.iter().chain(&rows) {
+        csv.write_record(row).map_err(|error| wrong(row, &error))?;
+    }
+    csv.flush().map_err(|source| ReportError::Write {
+        format: "CSV",
+        source,
+    })?;
+    drop(csv);
+    Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
 /// A field that no spreadsheet takes for a formula (OWASP, CSV Injection): names come from plans, hosts and

@@ -78,7 +78,19 @@ fn blocks(page: &mut String, blocks: &[Block]) {
     }
 }
 
-fn table(page: &mut String, table: &Table) {
+/// A line of a page as a paragraph.
+pub(crate) fn paragraph(page: &mut String, line: &str) {
+    if !line.is_empty() {
+        page.push_str(&format!("{}\n\n", escape(line.trim())));
+    }
+}
+
+/// The heading of a table.
+pub(crate) fn heading(page: &mut String, title: &str) {
+    page.push_str(&format!("## {}\n\n", escape(title.trim())));
+}
+
+pub(crate) fn table(page: &mut String, table: &Table) {
     record(page, table.head.iter().map(|(heading, _)| escape(heading)));
     // To which side a column leans.
     let sides = table.head.iter().map(|(_, kind)| match kind.is_number() {

@@ -34,6 +34,7 @@ pub(crate) fn write(
         text: String::new(),
         width: options.width.max(20),
         colour: options.colour,
+        bare: false,
     };
     if let Some(host) = &document.host {
         page.prose(0, host, "2");
@@ -64,6 +65,25 @@ pub(crate) fn write(
     write_text(out, "table", &page.text)
 }
 
+/// Writes the rows of the tables that the document is about, and nothing else: for scripts.
+pub(crate) fn write_rows(
+    document: &Document,
+    out: &mut impl Write,
+    options: Options,
+) -> Result<(), ReportError> {
+    let mut page = Page {
+        text: String::new(),
+        width: options.width.max(20),
+        colour: options.colour,
+        bare: true,
+    };
+    for table in document.main_tables() {
+        let shown = Shown::of(table, page.width);
+        page.rows(table, &shown);
+    }
+    write_text(out, "table", &page.text)
+}
+
 fn lower_case(title: &str) -> String {
     let mut letters = title.chars();
     // A word of capitals stays one.
@@ -80,6 +100,8 @@ struct Page {
     text: String,
     width: u16,
     colour: bool,
+    /// Without headers and headings.
+    bare: bool,
 }
 
 impl Page {
@@ -201,7 +223,7 @@ impl Page {
     fn rows(&mut self, table: &Table, shown: &Shown) {
         let lines: Vec<String> = shown.build(table).lines().collect();
         let mut lines = lines.iter().map(|line| line.trim_end());
-        if let Some(head) = lines.next() {
+        if let Some(head) = lines.next().filter(|_| !self.bare) {
             let head = self.paint(head, STRONG);
             self.line(&head);
         }
@@ -218,7 +240,10 @@ impl Page {
             if at == table.rows.len() {
                 break;
             }
-            let heading = table.headings.get(at).filter(|_| shown.headed);
+            let heading = table
+                .headings
+                .get(at)
+                .filter(|_| shown.headed && !self.bare);
             if let Some(heading) = heading.filter(|heading| *heading != under) {
                 under = heading;
                 self.prose(0, heading, FAINT);

@@ -1,6 +1,7 @@
 //! Virtual machines and their threads.
 
 use nicety_model::HostFacts;
+use nicety_model::counted::plural;
 use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::facts::{VmFacts, VmNic, VmThread};
 
@@ -36,7 +37,7 @@ fn nic(nic: &VmNic) -> String {
     if nic.vhost == Some(true) {
         words.push("vhost".to_owned());
     }
-    words.extend(nic.queues.map(|queues| format!("{queues} queues")));
+    words.extend(nic.queues.map(|queues| plural(queues.into(), "queue")));
     words.join(" ")
 }
 

@@ -1,5 +1,6 @@
 //! Every trial, folded away.
 
+use nicety_model::counted::plural;
 use nicety_model::{Purpose, Run, TrialRecord, Validity};
 
 use crate::document::{Block, Cell, Table, columns};
@@ -78,7 +79,7 @@ fn validity(validity: &Validity) -> String {
         Validity::Valid => "valid".to_owned(),
         Validity::LoadMissed { why } => format!("load missed: {why}"),
         Validity::TesterDropped { frames } => {
-            format!("the tester dropped {} frames", number::count(*frames))
+            format!("the tester dropped {}", plural(*frames, "frame"))
         }
         Validity::Stalled { why } => format!("stalled: {why}"),
         Validity::Broken { why } => format!("broken: {why}"),

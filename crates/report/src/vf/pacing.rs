@@ -1,5 +1,6 @@
 //! How a sender sends, in words.
 
+use nicety_model::counted::plural;
 use nicety_police::explain::readable;
 use nicety_police::pacing::{Pace, Pacing, PacingReport};
 
@@ -12,8 +13,12 @@ pub fn words(report: &PacingReport) -> String {
         ..
     } = report.pacing;
     let head = format!(
-        "{}, {} at {}: {frames} frames in {units} packets within {seconds:.2} s",
-        report.interface, report.way, report.at
+        "{}, {} at {}: {} in {} within {seconds:.2} s",
+        report.interface,
+        report.way,
+        report.at,
+        plural(frames, "frame"),
+        plural(units, "packet")
     );
     let pacing = &report.pacing;
     let (Some(rate), Some(gap), Some(size), Some(bursts)) = (
@@ -31,7 +36,10 @@ pub fn words(report: &PacingReport) -> String {
     };
     let lost = match report.lost {
         0 => String::new(),
-        lost => format!("lost      {lost} packets: the capture buffer was full\n"),
+        lost => format!(
+            "lost      {}: the capture buffer was full\n",
+            plural(lost, "packet")
+        ),
     };
     format!(
         "{head}\n\

@@ -1,7 +1,7 @@
 //! Trials that do not count.
 
+use nicety_model::counted::plural;
 use nicety_model::note::SearchNote;
-use nicety_model::number::plural;
 use nicety_model::{Fps, TrialRecord, Validity};
 
 use super::record::contended;
@@ -142,7 +142,7 @@ fn why(validity: &Validity) -> String {
         Validity::Valid => "valid".to_owned(),
         Validity::LoadMissed { why } => format!("the sender missed the load, {why}"),
         Validity::TesterDropped { frames } => {
-            format!("the tester dropped {}", plural(*frames as usize, "frame"))
+            format!("the tester dropped {}", plural(*frames, "frame"))
         }
         Validity::Stalled { why } | Validity::Broken { why } => why.clone(),
     }

@@ -1,0 +1,126 @@
+//! The command line of `nicety bench`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use nicety_guests::bundle::{MIRROR, check_mirror};
+use nicety_model::plan::Preset;
+use nicety_model::{EngineChoice, Verdict};
+use nicety_port::probes::Stamps;
+
+use super::output::FormatArgs;
+use super::{NamingArgs, SECOND, heading, listen, parsed, runs, time, words};
+
+/// Below the help of `nicety bench`.
+pub const EXAMPLES: &str = "Examples:
+  nicety bench                         a kernel bridge, seven frame sizes, 4 min
+  nicety bench plans/bridge-default.toml -o runs/mine
+  nicety bench --ports eth1,eth2       whatever lies between two interfaces
+  nicety bench plan.toml --preset std -t 2h
+  nicety bench --resume runs/mine      go on after Ctrl-C, even after kill -9
+  nicety bench plan.toml --keep nightly     store the run for nicety runs trend
+  nicety bench --strict -q --format csv     for scripts: one row per cell, and the exit code
+  nicety bench -j | jq '.cells[].throughput_fps'";
+
+/// `nicety bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Plan to run. Without one, measure a kernel bridge with the seven sizes of RFC 2544.
+    #[arg(help_heading = heading::WHAT)]
+    pub plan: Option<PathBuf>,
+    /// Measure between two existing interfaces instead of a path made by nicety.
+    #[arg(long, value_name = "A,B", help_heading = heading::WHAT)]
+    pub ports: Option<String>,
+    /// Go on with an interrupted run.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "preset", "seed"], help_heading = heading::WHAT)]
+    pub resume: Option<PathBuf>,
+    /// Send and count with this engine.
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = words::ENGINE, help_heading = heading::HOW)]
+    pub engine: EngineChoice,
+    /// Take latency from these time stamps.
+    #[arg(long, value_name = "KIND", default_value_t, value_parser = words::STAMPS, help_heading = heading::HOW)]
+    pub stamps: Stamps,
+    /// Search the throughput this way. Without it, the plan decides.
+    #[arg(long, value_name = "NAME", value_parser = words::PRESET, help_heading = heading::HOW)]
+    pub preset: Option<Preset>,
+    /// Spend at most this long. The report says what was left out.
+    #[arg(short, long, value_name = "DURATION", value_parser = time_box, help_heading = heading::HOW)]
+    pub time_box: Option<Duration>,
+    /// Use this seed for the random order of cells, to repeat a run exactly.
+    #[arg(long, value_name = "N", value_parser = seed, help_heading = heading::HOW)]
+    pub seed: Option<u64>,
+    /// Keep QEMU and the kernel of guests (kind = "vm") here. They are fetched once (150 MB).
+    /// Default: $XDG_CACHE_HOME/nicety, else ~/.cache/nicety.
+    #[arg(long, value_name = "DIR", help_heading = heading::GUESTS)]
+    pub cache: Option<PathBuf>,
+    /// Fetch them from this Debian mirror.
+    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror, help_heading = heading::GUESTS)]
+    pub mirror: String,
+    /// Write the results to this directory, which must be new or empty. Default: a new one in runs/.
+    #[arg(short, long, value_name = "DIR", conflicts_with = "resume", help_heading = heading::OUTPUT)]
+    pub out: Option<PathBuf>,
+    /// Store the finished run in the history, with a label if one is given; see nicety runs.
+    /// $NICETY_STORE names the history. An interrupted run is not stored.
+    #[arg(long, value_name = "LABEL", num_args = 0..=1, default_missing_value = "", value_parser = kept, help_heading = heading::OUTPUT)]
+    pub keep: Option<String>,
+    /// Show progress on a web page too. Anyone who can reach the address may look.
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true,
+        default_missing_value = "127.0.0.1:9470", value_parser = port_or_address, help_heading = heading::OUTPUT)]
+    pub web: Option<SocketAddr>,
+    /// The format of the results.
+    #[command(flatten)]
+    pub format: FormatArgs,
+    /// What the host is called.
+    #[command(flatten)]
+    pub naming: NamingArgs,
+    /// Which results make the exit code 1.
+    #[command(flatten)]
+    pub demand: DemandArgs,
+}
+
+/// Which results make the exit code 1.
+#[derive(Debug, Args)]
+#[command(next_help_heading = heading::EXIT)]
+pub struct DemandArgs {
+    /// Exit with 1 also when a result has one of these verdicts, as in noisy,unstable.
+    #[arg(long, value_name = "VERDICTS", value_delimiter = ',', value_parser = words::VERDICT)]
+    pub fail_on: Vec<Verdict>,
+    /// Exit with 1 unless every cell has a result that is ok or wide.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// `--keep`: empty without a label.
+fn kept(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Ok(String::new());
+    }
+    if text.ends_with(".toml") {
+        return Err(format!(
+            "{text:?} looks like a plan; write the plan before --keep"
+        ));
+    }
+    runs::label(text)
+}
+
+/// `--time-box`: less fits no trial.
+fn time_box(text: &str) -> Result<Duration, String> {
+    let wrong = "is too short to measure anything; write at least \"1s\"";
+    time(text, SECOND.., wrong)
+}
+
+/// `--seed`.
+fn seed(text: &str) -> Result<u64, String> {
+    let wrong = "is no seed; write a whole number, as printed with the results";
+    parsed(text, wrong)
+}
+
+/// `--web`: a port alone is one of this host's loopback.
+fn port_or_address(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port))),
+        Err(_) => listen(text),
+    }
+}

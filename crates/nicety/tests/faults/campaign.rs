@@ -1,0 +1,208 @@
+//! Accidents, and what must be as before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::harness::{Call, Running};
+
+/// One thing that nicety does.
+pub trait Scene {
+    /// The program that an accident happens to, ready to be started.
+    fn call(&self) -> Call;
+
+    /// Starts it as far as the accident may happen.
+    fn start(&self) -> Running {
+        self.call().start()
+    }
+
+    /// How long it takes when nothing happens, or longer than it takes to be in its stride.
+    fn span(&self) -> Duration;
+
+    /// What a user does after an accident: usually the next start of something.
+    fn recover(&self);
+
+    /// All that must be as before.
+    fn state(&self) -> Vec<String>;
+
+    /// The system calls by which it goes forward.
+    fn steps(&self) -> &'static str {
+        "fsync,fdatasync,write,sendto,ioctl,renameat,renameat2,unlinkat,openat"
+    }
+}
+
+/// Accidents of each kind.
+pub fn count() -> usize {
+    let wanted = std::env::var("NICETY_FAULTS").ok();
+    wanted.and_then(|count| count.parse().ok()).unwrap_or(2)
+}
+
+/// Where random moments come from; printed, and the same again with `NICETY_FAULTS_SEED`.
+fn random(name: &str) -> fastrand::Rng {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    let seed = *SEED.get_or_init(|| {
+        let told = std::env::var("NICETY_FAULTS_SEED").ok();
+        told.and_then(|seed| seed.parse().ok()).unwrap_or_else(|| {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            now.unwrap().as_secs()
+        })
+    });
+    println!("seed {seed}");
+    // Other moments for each campaign.
+    let own = name
+        .bytes()
+        .fold(seed, |sum, byte| sum.rotate_left(5) ^ u64::from(byte));
+    fastrand::Rng::with_seed(own)
+}
+
+/// A row of the table.
+pub fn row(scene: &str, accident: &str, count: usize, what: &str) {
+    println!("FAULT | {scene} | {accident} | {count} | {what} |");
+}
+
+#[track_caller]
+fn same(before: &[String], now: &[String], what: &str) {
+    let changed: Vec<_> = before
+        .iter()
+        .zip(now)
+        .filter(|(old, new)| old != new)
+        .collect();
+    assert!(
+        changed.is_empty() && before.len() == now.len(),
+        "{what}: not as before: {changed:#?}\nbefore: {before:#?}\nnow: {now:#?}"
+    );
+}
+
+/// Signals at random moments.
+pub fn signals(name: &str, scene: &impl Scene, signal: Signal) {
+    let before = scene.state();
+    let mut random = random(name);
+    let span = scene.span().as_micros() as u64;
+    let mut hit = 0;
+    for round in 0..count() {
+        let after = Duration::from_micros(random.u64(0..span));
+        let what = format!("{name}, {signal:?} number {round} after {after:?}");
+        let running = scene.start();
+        sleep(after);
+        running.signal_if_there(signal);
+        let ended = running.wait();
+        let code = ended.status.code();
+        assert_ne!(code, Some(101), "{what}: {ended:?}");
+        hit += usize::from(code != Some(0));
+        scene.recover();
+        same(&before, &scene.state(), &what);
+    }
+    let accident = if signal == Signal::KILL {
+        "SIGKILL, any moment"
+    } else {
+        "SIGTERM, any moment"
+    };
+    row(
+        name,
+        accident,
+        count(),
+        &format!("all as before; {hit} hit it at work"),
+    );
+}
+
+/// What happens to a system call: `signal=KILL`, `error=EIO`.
+fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
+    let file = log.path().join("trace");
+    // `-D`: the tracer is nobody's parent, so that signals reach the program.
+    let mut below = ["strace", "-D", "-qq", "-o"].map(str::to_owned).to_vec();
+    below.push(file.to_str().unwrap().to_owned());
+    below.extend(["-e".to_owned(), format!("trace={}", scene.steps())]);
+    if let Some(what) = inject {
+        below.extend(["-e".to_owned(), format!("inject={what}")]);
+    }
+    scene.call().below(below)
+}
+
+/// The system calls of an undisturbed run from the first that the program itself makes: name, and which one of that
+/// name it is. `None` where strace cannot be had.
+fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, usize)>> {
+    let tried = Command::new("strace")
+        .args(["-qq", "-o", "/dev/null", "true"])
+        .status();
+    if !tried.is_ok_and(|status| status.success()) {
+        println!("SKIP {name}: strace cannot trace a program here");
+        return None;
+    }
+    let running = traced(scene, log, None).start();
+    sleep(scene.span());
+    running.signal_if_there(Signal::TERM);
+    running.wait();
+    // The tracer writes its last lines on its own.
+    sleep(Duration::from_millis(300));
+    let text = fs::read_to_string(log.path().join("trace")).unwrap();
+    scene.recover();
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut steps = Vec::new();
+    for line in text.lines() {
+        let Some((call, rest)) = line.split_once('(') else {
+            continue;
+        };
+        let nth = seen.entry(call).or_default();
+        *nth += 1;
+        // What the loader opens comes first and changes nothing.
+        if call != "openat"
+            || rest.contains("O_CREAT")
+            || rest.contains("O_WRONLY")
+            || rest.contains("O_RDWR")
+        {
+            steps.push((call.to_owned(), *nth));
+        }
+    }
+    assert!(steps.len() > 3, "{name}: {text}");
+    Some(steps)
+}
+
+/// Accidents at system calls: every one of them, or as many as are wanted, evenly spread.
+pub fn system_calls(name: &str, scene: &impl Scene, what: &str, accident: &str) {
+    let before = scene.state();
+    let log = tempfile::tempdir().unwrap();
+    let Some(steps) = steps(name, scene, &log) else {
+        return;
+    };
+    let wanted = count().min(steps.len());
+    for round in 0..wanted {
+        let (call, nth) = &steps[round * steps.len() / wanted];
+        let inject = format!("{call}:{what}:when={nth}");
+        let running = traced(scene, &log, Some(&inject)).start();
+        // A daemon that takes the error goes on.
+        let ended = running.end_within(scene.span() * 2, Signal::TERM);
+        let said = format!("{name}, {inject}: {ended:?}");
+        assert_ne!(ended.status.code(), Some(101), "{said}");
+        let killed = ended.status.signal();
+        assert!(
+            killed.is_none() || what.contains("signal") || killed == Some(15),
+            "{said}"
+        );
+        scene.recover();
+        same(&before, &scene.state(), &said);
+    }
+    row(
+        name,
+        accident,
+        wanted,
+        &format!("all as before; of {} system calls", steps.len()),
+    );
+}
+
+/// All accidents of a program that changes something.
+pub fn all(name: &str, scene: &impl Scene) {
+    signals(name, scene, Signal::KILL);
+    signals(name, scene, Signal::TERM);
+    system_calls(name, scene, "signal=KILL", "SIGKILL before a system call");
+    system_calls(name, scene, "error=ENOSPC", "a system call fails: ENOSPC");
+    system_calls(name, scene, "error=EIO", "a system call fails: EIO");
+    system_calls(name, scene, "error=EBUSY", "a system call fails: EBUSY");
+    system_calls(name, scene, "error=EINTR", "a system call fails: EINTR");
+}

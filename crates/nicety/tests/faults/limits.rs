@@ -1,0 +1,54 @@
+//! `vf limit`.
+
+use std::time::Duration;
+
+use crate::campaign::{self, Scene};
+use crate::harness::{Call, alone, nicety, once};
+use crate::uplink::Uplink;
+
+struct Limit(Uplink);
+
+impl Limit {
+    fn call(&self, words: &[&str]) -> Call {
+        let state = self.0.path("state");
+        let words = words
+            .iter()
+            .copied()
+            .chain(["--state", state.to_str().unwrap()]);
+        self.0.lab.inside(nicety(words))
+    }
+}
+
+impl Scene for Limit {
+    fn call(&self) -> Call {
+        self.call(&["vf", "limit", "a1", "--max", "5mbit", "--verify", "0s"])
+    }
+
+    fn span(&self) -> Duration {
+        Duration::from_millis(80)
+    }
+
+    fn recover(&self) {
+        // Any start undoes what was begun; what was finished is taken back by hand.
+        self.call(&["tune", "history"]).run().assert_code(0);
+        self.call(&["vf", "limit", "a1", "--max", "none", "--verify", "0s"])
+            .run()
+            .assert_code(0);
+    }
+
+    fn state(&self) -> Vec<String> {
+        self.0.lab.state()
+    }
+}
+
+#[test]
+fn vf_limit() {
+    let _alone = alone();
+    if !once("vf_limit") {
+        return;
+    }
+    let Some(uplink) = Uplink::new("vf_limit") else {
+        return;
+    };
+    campaign::all("vf limit", &Limit(uplink));
+}

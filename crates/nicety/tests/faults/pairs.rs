@@ -1,0 +1,72 @@
+//! Two at once: one of them may be refused, the machine ends as it was.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::campaign::{count, row};
+use crate::harness::{Call, alone, nicety, once};
+use crate::uplink::Uplink;
+
+#[test]
+fn every_pair_of_commands_at_once() {
+    let _alone = alone();
+    let test = "every_pair_of_commands_at_once";
+    if !once(test) {
+        return;
+    }
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let state = uplink.path("state").to_str().unwrap().to_owned();
+    let policy = uplink.path("policy.toml").to_str().unwrap().to_owned();
+    let commands: [&[&str]; 6] = [
+        &["police", "run", &policy],
+        &["police", "restore"],
+        &["vf", "limit", "a1", "--max", "5mbit", "--verify", "0s"],
+        &["vf", "limit", "b1", "--max", "none", "--verify", "0s"],
+        &["tune", "rollback", "--all"],
+        &["tune", "history"],
+    ];
+    let call = |words: &[&str]| -> Call {
+        let words = words.iter().copied().chain(["--state", state.as_str()]);
+        uplink.lab.inside(nicety(words))
+    };
+    let before = uplink.lab.state();
+    let rounds = count().div_ceil(20);
+    let mut pairs = 0;
+    for (at, first) in commands.iter().enumerate() {
+        for second in &commands[at..] {
+            for _ in 0..rounds {
+                fs::create_dir_all(&state).unwrap();
+                let both = [call(first).start(), call(second).start()];
+                sleep(Duration::from_millis(150));
+                for running in both {
+                    let ended = running.end_within(Duration::from_millis(100), Signal::TERM);
+                    assert_ne!(
+                        ended.status.code(),
+                        Some(101),
+                        "{first:?} and {second:?}: {ended:?}"
+                    );
+                }
+                call(&["police", "restore"]).run().assert_code(0);
+                for port in ["a1", "b1"] {
+                    call(&["vf", "limit", port, "--max", "none", "--verify", "0s"])
+                        .run()
+                        .assert_code(0);
+                }
+                uplink.lab.assert_state(&before);
+                let _ = fs::remove_dir_all(&state);
+                pairs += 1;
+            }
+        }
+    }
+    row(
+        "police, vf limit, tune",
+        "two at once, every pair",
+        pairs,
+        "all as before",
+    );
+}

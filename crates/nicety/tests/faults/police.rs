@@ -1,0 +1,155 @@
+//! The daemon: its start, its work, a reload, and `police restore` after it.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::campaign::{self, Scene};
+use crate::harness::{Call, Running, alone, once};
+use crate::uplink::{POLICY, Uplink};
+
+struct Daemon(Uplink);
+
+/// What is limited, by whom, and what was there before; the order of tc's list is the kernel's.
+fn state(uplink: &Uplink) -> Vec<String> {
+    let mut state = uplink.lab.state();
+    // What an ingress qdisc that came and went leaves in what tc prints.
+    state
+        .iter_mut()
+        .for_each(|line| *line = line.replace(" used_hw_stats disabled", ""));
+    state
+}
+
+fn restore(uplink: &Uplink) {
+    uplink.police(&["restore"]).run().assert_code(0);
+}
+
+impl Scene for Daemon {
+    fn call(&self) -> Call {
+        let policy = self.0.path("policy.toml");
+        self.0.police(&["run", policy.to_str().unwrap()])
+    }
+
+    fn span(&self) -> Duration {
+        Duration::from_millis(1_500)
+    }
+
+    fn recover(&self) {
+        restore(&self.0);
+    }
+
+    fn state(&self) -> Vec<String> {
+        state(&self.0)
+    }
+}
+
+#[test]
+fn police_run() {
+    let _alone = alone();
+    if !once("police_run") {
+        return;
+    }
+    let Some(uplink) = Uplink::new("police_run") else {
+        return;
+    };
+    campaign::all("police run", &Daemon(uplink));
+}
+
+/// A daemon whose policy changes when it is told so.
+struct Reload(Uplink);
+
+impl Scene for Reload {
+    fn call(&self) -> Call {
+        let policy = self.0.path("policy.toml");
+        self.0.police(&["run", policy.to_str().unwrap()])
+    }
+
+    fn start(&self) -> Running {
+        fs::write(self.0.path("policy.toml"), POLICY).unwrap();
+        let daemon = self.0.daemon(&[]);
+        let smaller = POLICY.split("\n[[tenant]]\nname = \"c\"").next().unwrap();
+        fs::write(
+            self.0.path("policy.toml"),
+            smaller.replace("40mbit", "30mbit"),
+        )
+        .unwrap();
+        daemon.signal(Signal::HUP);
+        daemon
+    }
+
+    fn span(&self) -> Duration {
+        Duration::from_millis(700)
+    }
+
+    fn recover(&self) {
+        restore(&self.0);
+    }
+
+    fn state(&self) -> Vec<String> {
+        state(&self.0)
+    }
+}
+
+#[test]
+fn police_reload() {
+    let _alone = alone();
+    if !once("police_reload") {
+        return;
+    }
+    let Some(uplink) = Uplink::new("police_reload") else {
+        return;
+    };
+    let scene = Reload(uplink);
+    campaign::signals("police reload", &scene, Signal::KILL);
+    campaign::signals("police reload", &scene, Signal::TERM);
+}
+
+/// The way back itself, after a daemon that was killed.
+struct Restore(Uplink);
+
+impl Scene for Restore {
+    fn call(&self) -> Call {
+        let daemon = self.0.daemon(&[]);
+        daemon.signal(Signal::KILL);
+        daemon.wait();
+        self.0.police(&["restore"])
+    }
+
+    fn span(&self) -> Duration {
+        Duration::from_millis(60)
+    }
+
+    fn recover(&self) {
+        restore(&self.0);
+    }
+
+    fn state(&self) -> Vec<String> {
+        state(&self.0)
+    }
+}
+
+#[test]
+fn police_restore() {
+    let _alone = alone();
+    if !once("police_restore") {
+        return;
+    }
+    let Some(uplink) = Uplink::new("police_restore") else {
+        return;
+    };
+    let scene = Restore(uplink);
+    campaign::signals("police restore", &scene, Signal::KILL);
+    campaign::system_calls(
+        "police restore",
+        &scene,
+        "signal=KILL",
+        "SIGKILL before a system call",
+    );
+    campaign::system_calls(
+        "police restore",
+        &scene,
+        "error=EIO",
+        "a system call fails: EIO",
+    );
+}

@@ -1,0 +1,168 @@
+//! `tune apply` and `tune persist`.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::campaign::{self, Scene};
+use crate::harness::{Call, alone, nicety, once};
+use crate::lab::Lab;
+
+const SETUP: &str = "
+set -e
+echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
+ip link add v0 type veth peer name v1
+for link in v0 v1; do ip link set $link up; done
+echo '4096 131072 6291456' >/proc/sys/net/ipv4/tcp_rmem
+";
+
+/// A plan as `nicety tune plan --json` writes it, of this boot.
+fn plan(file: &Path, changes: &Value) {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let finding = json!({
+        "id": "T00", "rule": "test", "subject": "x", "is": "", "should": "", "why": "", "source": "",
+        "cost": "", "risk": "low", "certainty": "certain", "effect": "now", "changes": changes, "advice": []
+    });
+    let plan = json!({
+        "schema": 1, "goal": "throughput", "boot_id": boot.trim(), "findings": [finding], "waiting": []
+    });
+    fs::write(file, plan.to_string()).unwrap();
+}
+
+struct Apply {
+    lab: Lab,
+    dir: TempDir,
+}
+
+impl Apply {
+    fn tune(&self, words: &[&str]) -> Call {
+        let state = self.dir.path().join("state");
+        let words = ["tune"].iter().chain(words).copied();
+        self.lab
+            .inside(nicety(words.chain(["--state", state.to_str().unwrap()])))
+    }
+}
+
+impl Scene for Apply {
+    fn call(&self) -> Call {
+        let file = self.dir.path().join("plan.json");
+        plan(
+            &file,
+            &json!([
+                {"knob": {"kind": "mtu", "interface": "v0"}, "from": "1500", "to": "9000"},
+                {"knob": {"kind": "feature", "interface": "v0", "feature": "tx-tcp-segmentation"}, "from": "on", "to": "off"},
+                {"knob": {"kind": "sysctl", "name": "net.ipv4.tcp_rmem"}, "from": "4096 131072 6291456", "to": "4096 131072 8388608"},
+            ]),
+        );
+        self.tune(&["apply", file.to_str().unwrap(), "--confirm-within", "60s"])
+    }
+
+    fn span(&self) -> Duration {
+        Duration::from_millis(80)
+    }
+
+    fn recover(&self) {
+        self.tune(&["rollback", "--all"]).run();
+    }
+
+    fn state(&self) -> Vec<String> {
+        let mut state = self.lab.state();
+        state.push(self.lab.sh("cat /proc/sys/net/ipv4/tcp_rmem"));
+        state
+    }
+}
+
+#[test]
+fn tune_apply() {
+    let _alone = alone();
+    if !once("tune_apply") {
+        return;
+    }
+    let Some(lab) = Lab::with("tune_apply", SETUP) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    campaign::all("tune apply", &Apply { lab, dir });
+}
+
+/// Files below a recorded host.
+struct Persist(TempDir);
+
+impl Persist {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("proc/sys/kernel/osrelease", "6.1.0\n"),
+            ("proc/sys/net/core/rmem_max", "212992\n"),
+            ("etc/sysctl.d/50-admin.conf", "net.core.rmem_max = 131071\n"),
+            ("etc/systemd/system/own.service", "[Unit]\n"),
+        ] {
+            let path = dir.path().join("host").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Self(dir)
+    }
+
+    fn tune(&self, words: &[&str]) -> Call {
+        let (root, state) = (self.0.path().join("host"), self.0.path().join("state"));
+        let more = [
+            "--sysroot",
+            root.to_str().unwrap(),
+            "--state",
+            state.to_str().unwrap(),
+        ];
+        nicety(["tune"].iter().chain(words).copied().chain(more))
+    }
+}
+
+impl Scene for Persist {
+    fn call(&self) -> Call {
+        let file = self.0.path().join("plan.json");
+        plan(
+            &file,
+            &json!([{"knob": {"kind": "sysctl", "name": "net.core.rmem_max"}, "from": "212992", "to": "16777216"}]),
+        );
+        self.tune(&["persist", file.to_str().unwrap()])
+    }
+
+    fn span(&self) -> Duration {
+        Duration::from_millis(50)
+    }
+
+    fn recover(&self) {
+        self.tune(&["persist", "--remove"]).run();
+    }
+
+    fn state(&self) -> Vec<String> {
+        let mut state = Vec::new();
+        files(&self.0.path().join("host/etc"), &mut state);
+        state.sort();
+        state
+    }
+}
+
+fn files(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files(&path, found),
+            false => found.push(format!(
+                "{}: {}",
+                path.display(),
+                fs::read_to_string(&path).unwrap()
+            )),
+        }
+    }
+}
+
+#[test]
+fn tune_persist() {
+    if !once("tune_persist") {
+        return;
+    }
+    campaign::all("tune persist", &Persist::new());
+}

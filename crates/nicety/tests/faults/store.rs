@@ -1,0 +1,77 @@
+//! `runs add`: a run is kept whole or not at all.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::campaign::{self, Scene};
+use crate::harness::{Call, nicety, once};
+
+/// A run that every version reads.
+const RUN: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../tests/cases/runs/five-visits"
+);
+
+struct Add(TempDir);
+
+impl Add {
+    fn runs(&self, words: &[&str]) -> Call {
+        let store = self.0.path().join("runs.db");
+        nicety(
+            ["runs"]
+                .iter()
+                .chain(words)
+                .copied()
+                .chain(["--store", store.to_str().unwrap()]),
+        )
+    }
+}
+
+impl Scene for Add {
+    fn call(&self) -> Call {
+        self.runs(&["add", RUN])
+    }
+
+    fn span(&self) -> Duration {
+        Duration::from_millis(60)
+    }
+
+    fn recover(&self) {
+        if !self.0.path().join("runs.db").exists() {
+            return;
+        }
+        let listed = self.runs(&["list", "--json"]).run();
+        if listed.code() == 0 && !listed.stdout.is_empty() {
+            let list: Value = serde_json::from_str(&listed.stdout).unwrap();
+            let runs = list["runs"].as_array().unwrap();
+            assert!(runs.len() <= 1, "{list}");
+            if runs.len() == 1 {
+                let copy = self.0.path().join("copy");
+                self.runs(&["export", "1", "--out", copy.to_str().unwrap()])
+                    .run();
+                let _ = fs::remove_dir_all(copy);
+            }
+        }
+        for entry in fs::read_dir(self.0.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+    }
+
+    fn state(&self) -> Vec<String> {
+        let files = fs::read_dir(self.0.path()).unwrap();
+        files
+            .map(|file| format!("{:?}", file.unwrap().file_name()))
+            .collect()
+    }
+}
+
+#[test]
+fn runs_add() {
+    if !once("runs_add") {
+        return;
+    }
+    campaign::all("runs add", &Add(tempfile::tempdir().unwrap()));
+}
