@@ -50,6 +50,7 @@ fn wide(groups: &[Group<'_>]) -> Option<String> {
     let how_many = match (wide.len(), groups.len()) {
         (0, _) => return None,
         (1, 1) => "The interval is wide".to_owned(),
+        (2, 2) => "Both intervals are wide".to_owned(),
         (1, all) => format!("1 of {all} intervals is wide"),
         (some, all) if some == all => format!("All {all} intervals are wide"),
         (some, all) => format!("{some} of {all} intervals are wide"),
