@@ -217,7 +217,7 @@ fn measured(tried: &[RestTried]) -> String {
     match figures.as_slice() {
         [] => "What the hypervisor does was not measured.".to_owned(),
         figures => format!(
-            "Before the run, the worst CPU was stopped for {}.",
+            "The worst CPU was stopped beforehand for {}.",
             joined(figures, ", ")
         ),
     }

@@ -140,7 +140,7 @@ fn others(record: &TrialRecord) -> Option<f64> {
 fn why(validity: &Validity) -> String {
     match validity {
         Validity::Valid => "valid".to_owned(),
-        Validity::LoadMissed { why } => format!("the sender missed the load, {why}"),
+        Validity::LoadMissed { why } => format!("the load was missed: {why}"),
         Validity::TesterDropped { frames } => {
             format!("the tester dropped {}", plural(*frames, "frame"))
         }
