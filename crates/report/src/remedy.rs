@@ -77,7 +77,7 @@ fn rank(step: &Step) -> u8 {
 
 /// Adds a step, or makes one of its kind say the most of both.
 fn add(found: &mut Vec<(Step, usize)>, step: Step) {
-    let same = |(known, _): &&mut (Step, usize)| match (&*known, &step) {
+    let same = |(known, _): &&mut (Step, usize)| match (known, &step) {
         (Step::Advice { advice: a, .. }, Step::Advice { advice: b, .. }) => a == b,
         (Step::Preset { preset: a }, Step::Preset { preset: b }) => a == b,
         (known, step) => discriminant(known) == discriminant(step),
