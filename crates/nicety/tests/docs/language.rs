@@ -40,11 +40,7 @@ const BANNED: [(&str, &str); 22] = [
 ];
 
 /// Files with findings, and how many they may have at most: a number goes down, never up.
-const NOT_YET_CLEAN: [(&str, usize); 3] = [
-    ("docs/reference/cli.md", 1),
-    ("docs/reference/notes.md", 0),
-    ("docs/reference/problems.md", 6),
-];
+const NOT_YET_CLEAN: [(&str, usize); 1] = [("docs/reference/cli.md", 1)];
 
 /// Text as a reader hears it: links are their words, code is one word.
 fn spoken(line: &str) -> String {
