@@ -11,6 +11,7 @@ use crate::disturbance::Disturbance;
 use crate::estimate::Estimate;
 use crate::limit::{self, LimitKey};
 use crate::note::Note;
+use crate::remedy::Advised;
 use crate::sock::SockSeries;
 use crate::stats::Spread;
 use crate::trial::TrialRecord;
@@ -205,6 +206,10 @@ pub struct Run {
     /// Cells the time box or an interruption left out.
     #[serde(default)]
     pub left_out: Vec<String>,
+    /// What would make the numbers better, what helps most first, at most three: worked out when a run
+    /// is written as JSON, absent in the files of a run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub remedies: Vec<Advised>,
     /// Every trial; only renderers that draw curves need them, `--json` leaves them out.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub trials: Vec<TrialRecord>,

@@ -52,24 +52,14 @@ impl Verdict {
     /// One sentence for a reader who sees the word for the first time.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Ok => "The path's own limit was found and confirmed.",
-            Self::TesterLimited => {
-                "The tester ran out before the path did: the path carries at least this much."
-            }
-            Self::Wide => {
-                "The number holds within its interval, which is wider than 5 %: the machine was busy."
-            }
-            Self::Late => "The sender missed its schedule, so the load was not the intended one.",
-            Self::Unstable => {
-                "Measurements of the same path contradict each other; the notes say which."
-            }
-            Self::Coupled => {
-                "The path ran inside the sender's own system calls: the number is sender and path together."
-            }
-            Self::Noisy => {
-                "The machine was not quiet: CPU time was stolen, or the control cell drifted."
-            }
-            Self::Failed => "No result; the notes say why.",
+            Self::Ok => "The path's own limit, found and confirmed.",
+            Self::TesterLimited => "At least this much: the tester gave out first.",
+            Self::Wide => "The interval is wider than ± 5 %.",
+            Self::Late => "The sender was late, so the load was not as intended.",
+            Self::Unstable => "Measurements contradict each other. See the problems.",
+            Self::Coupled => "This is the speed of sender and path together.",
+            Self::Noisy => "The machine was busy, or its speed drifted.",
+            Self::Failed => "No result. See the problems.",
         }
     }
 }
@@ -77,6 +67,15 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `  tester-limited: … (12 results)` is a line of 80 columns.
+    #[test]
+    fn meanings_fit_a_line() {
+        for verdict in Verdict::ALL {
+            let line = format!("  {verdict}: {} (12 results)", verdict.meaning());
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
 
     #[test]
     fn worse_follows_the_same_order() {

@@ -291,7 +291,7 @@ impl fmt::Display for Event {
                 f.write_str("the record ends here: it cannot be written; sharing goes on")
             }
             Self::RecordGaps(periods) => {
-                let periods = plural(*periods as u64, "period");
+                let periods = plural(*periods, "period");
                 write!(f, "the record lacks {periods}: the disk was too slow")
             }
             Self::RecordPage(page) => write!(f, "report: {}", page.display()),

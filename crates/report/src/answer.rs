@@ -1,49 +1,93 @@
-//! The run in words: what a reader takes away when they read nothing else.
+//! What a reader takes away when they read nothing else: the number, what stopped it, and what to do.
 
+mod headline;
 mod limit;
 mod trust;
 
 use nicety_model::{Direction, Run, Verdict};
 
+use crate::document::{Block, Document};
 use crate::number;
 use crate::pick::{self, Group};
+use crate::remedy;
 use crate::{skips, sock};
 
-/// Paths told of; more are counted.
+/// Paths told of beside the first; more are counted.
 const TOLD: usize = 6;
+/// Title over the steps.
+const STEPS: &str = "To get a better number";
 
-/// For every path, direction and number of flows what it carries and what stopped it from carrying
-/// more, in sentences. Never empty.
+/// The answer in lines: the number, what stopped it, what it is worth, and what to do. Never empty.
 pub fn summary(run: &Run) -> Vec<String> {
-    let paragraphs = paragraphs(run).into_iter();
-    paragraphs.map(|sentences| sentences.join(" ")).collect()
+    let groups = pick::groups(run);
+    let headline =
+        headline(&groups).map(|headline| format!("{} ({})", headline.line(), headline.badge.word));
+    let told = paragraphs(run, &groups).into_iter();
+    let told = told.map(|sentences| sentences.join(" "));
+    let steps = remedy::of(run).into_iter().map(|advised| advised.text);
+    headline.into_iter().chain(told).chain(steps).collect()
 }
 
-/// As [`summary`], sentence by sentence; no paragraph is empty.
-pub(crate) fn paragraphs(run: &Run) -> Vec<Vec<String>> {
-    let groups = pick::groups(run);
+/// Begins a report with the answer and the box of what to do.
+pub(crate) fn begin(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
+    doc.headline = headline(groups);
+    doc.answer = paragraphs(run, groups);
+    let steps = remedy::steps(run, groups);
+    let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
+    if !steps.is_empty() {
+        doc.opening.push(Block::Steps(STEPS.to_owned(), steps));
+    }
+}
+
+fn headline(groups: &[Group<'_>]) -> Option<crate::document::Headline> {
+    let several = pick::series(groups).len() > 1;
+    headline::first(groups).map(|group| headline::of(group, several))
+}
+
+/// What stopped the first number, how far the results are to be relied on, and what socket tests
+/// came to; without a number why there is none.
+fn paragraphs(run: &Run, groups: &[Group<'_>]) -> Vec<Vec<String>> {
     let of_sockets = sock::sentences(&run.sockets).into_iter();
     let of_sockets = of_sockets.map(|sentence| vec![format!("{sentence}.")]);
     if groups.is_empty() && !run.sockets.is_empty() {
         return of_sockets.collect();
     }
-    if groups.is_empty() {
-        return vec![vec![skips::without_result(run)]];
-    }
-    let series = pick::series(&groups);
-    let reliable = trust::reliable(&groups).map(|sentence| vec![sentence]);
-    let mut told: Vec<Vec<String>> = reliable.into_iter().collect();
-    for (place, (_, cells)) in series.iter().take(TOLD).enumerate() {
+    let Some(first) = headline::first(groups) else {
+        let nothing = match groups {
+            [] => skips::without_result(run),
+            some => nothing(&some.iter().collect::<Vec<_>>()),
+        };
+        return std::iter::once(vec![nothing]).chain(of_sockets).collect();
+    };
+    let cause = std::iter::once(limit::of(run, first));
+    let trust = trust::sentences(groups).into_iter().map(|one| vec![one]);
+    let told = cause.chain(trust).chain(of_sockets);
+    told.filter(|sentences| !sentences.is_empty()).collect()
+}
+
+/// For every path, direction and number of flows after the first what it carries and what stopped it
+/// from carrying more.
+pub(crate) fn others(run: &Run, groups: &[Group<'_>]) -> Vec<String> {
+    let series = pick::series(groups);
+    let Some(first) = headline::first(groups).map(Group::series) else {
+        return Vec::new();
+    };
+    let mut told = Vec::new();
+    for (place, (key, cells)) in series.iter().enumerate() {
+        if *key == first {
+            continue;
+        }
         let mut sentences = vec![carries(cells)];
-        sentences.extend(limit::of(run, cells));
+        let measured = cells.iter().find(|group| group.throughput_fps().is_some());
+        sentences.extend(measured.into_iter().flat_map(|group| limit::of(run, group)));
         sentences.extend(beside(&series[..place], cells));
-        told.push(sentences);
+        told.push(sentences.join(" "));
     }
-    if series.len() > TOLD {
-        told.push(vec![format!("And {} more.", series.len() - TOLD)]);
+    let more = told.len().saturating_sub(TOLD);
+    if more > 0 {
+        told.truncate(TOLD);
+        told.push(format!("And {more} more."));
     }
-    told.extend(trust::wide(&groups).map(|sentence| vec![sentence]));
-    told.extend(of_sockets);
     told
 }
 
@@ -90,7 +134,7 @@ fn carries(cells: &[&Group<'_>]) -> String {
         "{} carries {}{} frames/s of {} bytes ({})",
         name(first),
         at_least(first),
-        first.short_text(),
+        first.fps_text(),
         first.key.frame_size_bytes,
         known_to(first),
     );
@@ -98,7 +142,7 @@ fn carries(cells: &[&Group<'_>]) -> String {
         text.push_str(&format!(
             " and {}{} of {} bytes ({})",
             at_least(last),
-            last.short_text(),
+            last.fps_text(),
             last.key.frame_size_bytes,
             known_to(last),
         ));
@@ -113,7 +157,8 @@ fn carries(cells: &[&Group<'_>]) -> String {
 /// `760–810 k, 528 Mbit/s`
 fn known_to(group: &Group<'_>) -> String {
     let rate = number::bit_rate(group.told_mbps().unwrap_or(f64::NAN));
-    match group.interval_text() {
+    let interval = group.interval_text();
+    match interval.filter(|_| group.verdict() != Verdict::Noisy) {
         Some(interval) => format!("{interval}, {rate}"),
         None => rate,
     }

@@ -27,6 +27,11 @@ impl Confidence {
         if self.0.is_empty() { "" } else { "*" }
     }
 
+    /// Whether a number rests on a machine that was not quiet: two digits of it are enough.
+    pub(crate) fn is_noisy(&self) -> bool {
+        self.0.contains(&Verdict::Noisy)
+    }
+
     /// `late, noisy`; empty where all are ok.
     pub(crate) fn words(&self) -> String {
         let words: Vec<&str> = self.0.iter().map(|verdict| verdict.word()).collect();

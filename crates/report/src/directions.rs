@@ -25,8 +25,6 @@ pub(crate) struct Side {
     pub(crate) ave: f64,
     /// Smallest and largest; absent where one number only stands behind the average.
     pub(crate) extremes: Option<(f64, f64)>,
-    /// Whether an interval is known of a number behind it: three digits tell enough then.
-    pub(crate) intervals: bool,
     /// Verdicts.
     pub(crate) confidence: Confidence,
 }
@@ -197,7 +195,6 @@ fn side(cells: &BySize<'_, '_>, sizes: &[FrameSize], directions: f64) -> Option<
     Some(Side {
         ave: directions * ave,
         extremes: several.then_some((directions * min, directions * max)),
-        intervals: found.iter().any(|(_, g)| g.estimate().is_some()),
         confidence: found.iter().fold(Confidence::default(), |all, (_, g)| {
             all.and(&Confidence::of(g))
         }),

@@ -3,6 +3,7 @@
 pub(crate) mod badge;
 pub(crate) mod cell;
 pub(crate) mod csv;
+pub(crate) mod headline;
 pub(crate) mod html;
 pub(crate) mod markdown;
 pub(crate) mod table;
@@ -12,6 +13,7 @@ use maud::Markup;
 
 pub(crate) use badge::{Badge, Tone};
 pub(crate) use cell::Cell;
+pub(crate) use headline::Headline;
 pub(crate) use table::{Kind, Table, columns};
 
 /// Where a document is shown. A report draws figures for pages only, and leaves out of a terminal what
@@ -32,6 +34,8 @@ pub struct Document {
     pub(crate) host: Option<String>,
     /// Level of the heading in Markdown, from 1.
     pub(crate) level: usize,
+    /// The number that it is about, before everything else.
+    pub(crate) headline: Option<Headline>,
     /// The answer in paragraphs of sentences, the most important sentence first.
     pub(crate) answer: Vec<Vec<String>>,
     /// What is to be known before the sections.
@@ -75,6 +79,8 @@ pub enum Block {
     /// What to know about the block before it.
     Remark(String),
     List(Vec<String>),
+    /// What to do under its title, in order: a box on pages.
+    Steps(String, Vec<String>),
     /// Words with what they mean.
     Terms(Vec<(Cell, String)>),
     Table(Table),
@@ -93,6 +99,7 @@ impl Document {
             title: title.into(),
             host: None,
             level: 1,
+            headline: None,
             answer: Vec::new(),
             opening: Vec::new(),
             sections: Vec::new(),

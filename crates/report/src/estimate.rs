@@ -1,7 +1,20 @@
 //! A cell's number with its interval, and how it is written.
 
+use nicety_model::Verdict;
+
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
+
+/// Ends of an interval nearer than this, as a ratio, say nothing of how far a noisy number may be off.
+const SAYS_MORE: f64 = 1.02;
+
+/// A number that a busy machine gave: its interval, or two digits where none is known.
+fn rough(fps: f64, ends: Option<(f64, f64)>) -> String {
+    match ends.filter(|(low, high)| *high > SAYS_MORE * low) {
+        Some(ends) => number::interval(ends),
+        None => format!("about {}", number::short(number::rounded(fps, 2))),
+    }
+}
 
 impl Group<'_> {
     /// Lower and upper end of the interval, in frames/s.
@@ -42,20 +55,13 @@ impl Group<'_> {
         found.filter(|fps| fps.is_finite())
     }
 
-    /// Throughput as text: thousands separated, or where an interval is known with the digits that
-    /// it allows.
+    /// Throughput as text: with the digits that its interval allows, or three where none is known. A
+    /// noisy number is no closer than its interval, and is written as that: `208–397 k`.
     pub fn fps_text(&self) -> String {
         match (self.throughput_fps(), self.interval()) {
+            (Some(fps), ends) if self.is_noisy() => rough(fps, ends.or_else(|| self.span())),
             (Some(fps), Some(ends)) => number::within(fps, ends),
-            (fps, _) => number::fps(fps),
-        }
-    }
-
-    /// As [`Self::fps_text`] where an interval is known, else in three digits: `785 k`.
-    pub fn short_text(&self) -> String {
-        match (self.throughput_fps(), self.interval()) {
-            (Some(fps), None) => number::short(fps),
-            _ => self.fps_text(),
+            (fps, _) => fps.map_or_else(|| ABSENT.to_owned(), number::short),
         }
     }
 
@@ -64,8 +70,27 @@ impl Group<'_> {
         let mbps = self.l1_mbps()?;
         Some(match self.throughput_fps().zip(self.interval()) {
             Some((fps, ends)) => number::rounded(mbps, number::digits(fps, ends)),
+            None if self.is_noisy() => number::rounded(mbps, 2),
             None => mbps,
         })
+    }
+
+    /// Whether the machine was not quiet enough for the number to be one.
+    fn is_noisy(&self) -> bool {
+        self.verdict() == Verdict::Noisy
+    }
+
+    /// From the lowest to the highest throughput that the repeats leave possible.
+    fn span(&self) -> Option<(f64, f64)> {
+        let found = self.repeats.iter().flat_map(|cell| {
+            let bounds = [cell.bounds.lower_fps, cell.bounds.upper_fps];
+            bounds.into_iter().chain([cell.throughput_fps])
+        });
+        let ends = found.flatten().filter(|fps| fps.is_finite());
+        let (low, high) = ends.fold((f64::INFINITY, 0.0_f64), |(low, high), fps| {
+            (low.min(fps), high.max(fps))
+        });
+        (low <= high).then_some((low, high))
     }
 
     /// Load that held for as long as the confirm trial, in frames/s: that of the confirm trial, or
@@ -98,5 +123,22 @@ impl Group<'_> {
         let lost = confirm.lost.filter(|lost| *lost > 0)?;
         let share = confirm.lost_in_stalls? as f64 / lost as f64;
         Some(format!("{} in stalls", number::share(share)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rough;
+
+    #[test]
+    fn a_noisy_number_has_no_more_digits_than_it_is_worth() {
+        for (fps, ends, text) in [
+            (207_917.0, Some((207_917.0, 396_812.0)), "210–400 k"),
+            (207_917.0, Some((199_000.0, 209_000.0)), "199–209 k"),
+            (117_321.0, Some((117_321.0, 118_300.0)), "about 120 k"),
+            (1_438_000.0, None, "about 1.40 M"),
+        ] {
+            assert_eq!(rough(fps, ends), text);
+        }
     }
 }

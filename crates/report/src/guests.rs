@@ -9,7 +9,7 @@ use crate::pick::Group;
 pub(crate) const HEADING: &str = "Guests that share a path, in the confirm trial";
 
 /// A line per cell with several guests, per direction:
-/// `vm,vms=2/64/uni: guest0 12,345 fps, guest1 12,086 fps (loss 2.1 %); together 24,431 fps`.
+/// `vm,vms=2/64/uni: guest0 12.3 k, guest1 12.1 k (loss 2.1 %), together 24.4 k frames/s`.
 pub(crate) fn lines(groups: &[Group<'_>]) -> Vec<String> {
     let shared = groups.iter().filter(|group| !group.shown.guests.is_empty());
     shared
@@ -23,12 +23,16 @@ fn words(guests: &[GuestFrames]) -> String {
             0 => String::new(),
             _ => format!(" (loss {})", number::loss(guest.loss_ratio.0)),
         };
-        let fps = number::grouped(guest.forwarding_fps);
-        format!("{} {fps} fps{loss}", guest.guest)
+        let fps = number::short(guest.forwarding_fps);
+        format!("{} {fps}{loss}", guest.guest)
     };
     let each: Vec<String> = guests.iter().map(one).collect();
     let sum: f64 = guests.iter().map(|guest| guest.forwarding_fps).sum();
-    format!("{}; together {} fps", each.join(", "), number::grouped(sum))
+    format!(
+        "{}, together {} frames/s",
+        each.join(", "),
+        number::short(sum)
+    )
 }
 
 #[cfg(test)]
@@ -49,7 +53,7 @@ mod tests {
         };
         assert_eq!(
             words(&[guest(0, 1000, 12_345.4), guest(1, 979, 12_086.0)]),
-            "guest0 12,345 fps, guest1 12,086 fps (loss 2.1 %); together 24,431 fps"
+            "guest0 12.3 k, guest1 12.1 k (loss 2.1 %), together 24.4 k frames/s"
         );
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use crate::error::{ReportError, write_text};
+use crate::remedy;
 
 /// Layout of the JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,6 +66,7 @@ pub(crate) fn text(run: &Run, style: Style) -> Result<String, ReportError> {
         sockets: run.sockets.clone(),
         skipped: run.skipped.clone(),
         left_out: run.left_out.clone(),
+        remedies: remedy::of(run),
         trials: Vec::new(),
     };
     let text = match style {

@@ -25,8 +25,6 @@ pub mod live;
 pub mod measured;
 pub mod metric;
 mod note;
-mod number;
-
 pub mod page;
 mod pick;
 mod place;
@@ -35,6 +33,7 @@ pub mod policed;
 pub mod probe;
 pub mod prometheus;
 mod ranking;
+pub mod remedy;
 pub mod rules;
 mod run;
 pub mod skips;
@@ -46,7 +45,7 @@ pub mod vf;
 use std::io::Write;
 
 use document::{Document, Medium};
-use nicety_model::Run;
+use nicety_model::{Run, number};
 
 pub use document::terminal::Options;
 pub use error::ReportError;

@@ -265,17 +265,75 @@ pub fn verdicts(groups: &[Group<'_>]) -> Vec<(Verdict, usize)> {
     all.into_iter().filter(|(_, cells)| *cells > 0).collect()
 }
 
-/// Notes of the cells that stand in `list`, each text once with the cells that have it: those that
-/// leave no number first, else in order of first appearance.
-pub fn notes<'a>(groups: &'a [Group<'_>], list: List) -> Vec<(String, Vec<&'a str>)> {
+/// A note of cells, and who else has one of its kind.
+pub struct Noted<'a> {
+    /// Its sentences.
+    pub text: String,
+    /// Cells that have it.
+    pub cells: Vec<&'a str>,
+    /// Cells that have one of its kind with other figures; each counts once.
+    pub alike: Vec<&'a str>,
+}
+
+impl std::fmt::Display for Noted<'_> {
+    /// `Other programs used 0.22 CPUs. (bridge/64/uni; similar in bridge/128/uni)`
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}", self.text, named(&self.cells))?;
+        if !self.alike.is_empty() {
+            write!(f, "; similar in {}", named(&self.alike))?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// Notes of the cells that stand in `list`, each kind once with the cells that have it: those that
+/// leave no number first, else in order of first appearance. Sentences without a code are a kind each.
+pub fn notes<'a>(groups: &'a [Group<'_>], list: List) -> Vec<Noted<'a>> {
     let all = groups.iter().flat_map(|group| {
         let notes = group.notes().into_iter();
         notes.map(move |note| (note, group.name))
     });
     let mut told: Vec<(&Note, &str)> = all.filter(|(note, _)| note.list() == list).collect();
     told.sort_by_key(|(note, _)| Reverse(note.severity()));
-    let told = told.into_iter();
-    together(told.map(|(note, name)| (note.to_string(), name)))
+    let kinds = together(
+        told.into_iter()
+            .map(|(note, name)| (kind(note), (note, name))),
+    );
+    let noted = kinds.into_iter().filter_map(|(_, of_kind)| {
+        let text = of_kind.first()?.0.to_string();
+        let (same, others): (Vec<_>, Vec<_>) = of_kind
+            .into_iter()
+            .partition(|(note, _)| note.to_string() == text);
+        let cells: Vec<&str> = same.into_iter().map(|(_, name)| name).collect();
+        let mut alike: Vec<&str> = others.into_iter().map(|(_, name)| name).collect();
+        alike.dedup();
+        alike.retain(|name| !cells.contains(name));
+        Some(Noted { text, cells, alike })
+    });
+    noted.collect()
+}
+
+/// Notes of the run that stand in `list`, each kind once with how many more there are.
+pub fn run_notes(run: &Run, list: List) -> Vec<String> {
+    let notes = run.run.notes.iter().filter(|note| note.list() == list);
+    let kinds = together(notes.map(|note| (kind(note), note))).into_iter();
+    let lines = kinds.filter_map(|(_, of_kind)| {
+        let first = of_kind.first()?;
+        Some(match of_kind.len() {
+            1 => first.to_string(),
+            all => format!("{first} ({} more like it)", all - 1),
+        })
+    });
+    lines.collect()
+}
+
+/// What two notes have in common that are told as one.
+fn kind(note: &Note) -> (&'static str, String) {
+    match note {
+        // Of a socket test's ends, and of older versions, the words are all there is.
+        Note::Recorded(_) | Note::Sock(_) => ("", note.to_string()),
+        _ => (note.code().code, String::new()),
+    }
 }
 
 /// Names of cells in a line: the first three and how many more.

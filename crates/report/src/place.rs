@@ -14,7 +14,7 @@ pub(crate) fn meaning(place: &str) -> Option<String> {
         }
         (at, _) if is_numbered(at, 'm') => "the macvtap between the host and the guest",
         ("ovs", "rx_dropped") => {
-            "lookups lost: the queue of frames without a flow, which ovs-vswitchd decides about, was full"
+            "lookups lost: the queue to ovs-vswitchd for frames without a flow was full"
         }
         ("ovs", "rx_missed_errors") => {
             "ovs-vswitchd’s sockets were full: it did not read frames as fast as they came"
@@ -37,6 +37,26 @@ pub(crate) fn meaning(place: &str) -> Option<String> {
     Some(told.to_owned())
 }
 
+/// A place in a sentence: `the transmit queue of d0 (tx_dropped)`; as it is where its name says more.
+pub(crate) fn spoken(place: &str) -> String {
+    let words = place.rsplit_once(' ').and_then(|(at, counter)| {
+        // A switch or a guest counts in its own way.
+        let part = match counter {
+            _ if at.contains(' ') => return None,
+            "tx_dropped" => "the transmit queue",
+            "rx_dropped" => "the receive side",
+            "rx_missed_errors" => "the receive ring",
+            _ => return None,
+        };
+        let at = match at {
+            "a" | "b" => format!("port `{at}`"),
+            at => at.to_owned(),
+        };
+        Some(format!("{part} of {at} ({counter})"))
+    });
+    words.unwrap_or_else(|| place.to_owned())
+}
+
 /// `t12` where the letter is `t`.
 fn is_numbered(at: &str, letter: char) -> bool {
     at.strip_prefix(letter).is_some_and(is_number)
@@ -57,7 +77,7 @@ fn is_number(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::meaning;
+    use super::{meaning, spoken};
 
     #[test]
     fn places_behind_which_something_else_stands_are_explained() {
@@ -76,6 +96,17 @@ mod tests {
         ] {
             let told = meaning(place).unwrap_or_default();
             assert!(told.contains(word), "{place}: {told}");
+        }
+        for (place, words) in [
+            (
+                "a tx_dropped",
+                "the transmit queue of port `a` (tx_dropped)",
+            ),
+            ("d0 rx_dropped", "the receive side of d0 (rx_dropped)"),
+            ("ovs p0 rx_missed_errors", "ovs p0 rx_missed_errors"),
+            ("cpu1 softnet dropped", "cpu1 softnet dropped"),
+        ] {
+            assert_eq!(spoken(place), words);
         }
         for place in ["d1 rx_dropped", "unexplained", "cpu1 softnet dropped", ""] {
             assert_eq!(meaning(place), None);

@@ -106,5 +106,4 @@ pub(crate) fn sizes(groups: &[Group<'_>]) -> Vec<FrameSize> {
 }
 
 /// What stands under every ranking.
-pub(crate) const LEGEND: &str = "The cost against the best is the part of the best path’s frames/s that a \
-     path does not carry.";
+pub(crate) const LEGEND: &str = "The cost against the best is how much less a path carries.";

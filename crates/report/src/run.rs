@@ -24,7 +24,7 @@ use nicety_model::{Run, Verdict};
 
 use crate::Report;
 use crate::answer;
-use crate::document::html::badge;
+use crate::document::html::doubt;
 use crate::document::{Block, Document, Medium};
 use crate::error::ReportError;
 use crate::figure::{self, Room};
@@ -35,6 +35,8 @@ use crate::pick::{self, Group};
 use crate::{skips, sock};
 use throughput::{Throughput, Unit};
 
+/// Lines that a page shows of a list that few read; more are folded.
+const FEW: usize = 4;
 /// Cells from which the data in a page have shorter numbers.
 const MANY: usize = 500;
 
@@ -46,13 +48,15 @@ impl Report for Run {
         let groups = pick::groups(run);
         let mut doc = Document::new(medium, &run.run.name);
         doc.host = run.run.host.called();
-        doc.answer = answer::paragraphs(run);
+        answer::begin(&mut doc, run, &groups);
+        // What belongs on the first screen below the answer is an opening block, and stands here.
         match medium {
             Medium::Terminal => {}
             Medium::Markdown => doc.opening.push(Block::Text(how(run))),
             Medium::Page => page(&mut doc, run, &groups)?,
         }
         results(&mut doc, run, &groups);
+        doc.list("others", "The other paths", answer::others(run, &groups));
         sock::section(&mut doc, &run.sockets, Vec::new())?;
         let problems = cells::notes(run, &groups, List::Problem);
         doc.list("problems", "Problems", problems);
@@ -73,7 +77,7 @@ impl Report for Run {
             } else {
                 "Verdicts"
             };
-            doc.section("verdicts", title, cells::verdicts(&groups, medium));
+            doc.section("verdicts", title, cells::verdicts(&groups));
         }
         let conditions = cells::notes(run, &groups, List::Condition);
         doc.list("conditions", "Conditions", conditions);
@@ -151,7 +155,7 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     let mut blocks = Vec::new();
     let throughput = Throughput::new(run, groups).filter(|_| doc.on_page());
     if doc.on_page() && throughput.is_none() && (run.sockets.is_empty() || !groups.is_empty()) {
-        blocks.push(Block::text("No cell has a throughput."));
+        blocks.push(Block::text("No result has a throughput."));
     }
     if !groups.is_empty() {
         blocks.push(Block::Table(cells::table(groups, doc.medium)));
@@ -197,12 +201,8 @@ fn figures(
     let drawn = figure::fill(groups, |group, room| {
         let body = html! { (draw(group, room)?) (below(group)) };
         let id = figure::anchor(kind, group.name);
-        Some(figure::titled(
-            &id,
-            group.name,
-            badge(group.verdict()),
-            body,
-        ))
+        let beside = doubt(group.verdict());
+        Some(figure::titled(&id, group.name, beside, body))
     });
     let rest = loss::not_all(drawn.len(), groups.len());
     (!drawn.is_empty()).then(|| html! { (figure::grid(&drawn)) (rest) })
@@ -210,7 +210,7 @@ fn figures(
 
 fn cpus(groups: &[Group<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if let Some(grid) = figures("cpu", groups, cpu::figure, cpu::who) {
+    if let Some(grid) = figures("cpu", groups, cpu::figure, cpu::left_out) {
         blocks.push(Block::text(
             "Share of each core’s time while the confirm trial sent at the throughput.",
         ));
@@ -227,8 +227,8 @@ fn deaths(groups: &[Group<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(grid) = figures("lost", groups, |group, _| flow::figure(group), |_| html! {}) {
         blocks.push(Block::text(
-            "The lost frames of a cell as a stream, from left to right the way they went: at every \
-             place some fall out, with their share of all that were lost.",
+            "Lost frames from left to right in the order of the path: each place with its share of the \
+             loss.",
         ));
         blocks.push(Block::Drawn(grid));
     }
@@ -242,11 +242,11 @@ fn beside(doc: &mut Document, run: &Run) {
         let mut blocks = vec![Block::Text(control::words(control))];
         let figure = control::figure(control).filter(|_| doc.on_page());
         blocks.extend(figure.map(Block::Drawn));
-        doc.section("control", "Control cell", blocks);
+        doc.section("control", "Control result", blocks);
     }
     let limits = run.tester_limit_fps.iter();
     let limits: Vec<String> = limits
-        .map(|(key, fps)| format!("{}: {}", pick::limit_words(key), number::grouped(*fps)))
+        .map(|(key, fps)| format!("{}: {}", pick::limit_words(key), number::short(*fps)))
         .collect();
     if !limits.is_empty() {
         let limits = Block::Text(format!("{} frames/s", limits.join(", ")));
@@ -258,7 +258,14 @@ fn beside(doc: &mut Document, run: &Run) {
         skips::lines(run),
     );
     if !run.left_out.is_empty() {
-        let cells = Block::Text(run.left_out.join(", "));
-        doc.section("left-out", skips::left_out(run), vec![cells]);
+        let cells = skips::left_out_cells(run);
+        let block = match doc.on_page() && cells.len() > FEW {
+            true => {
+                let count = number::plural(skips::left_out_count(run), "measurement");
+                Block::Folded(count, vec![Block::List(cells)])
+            }
+            false => Block::Text(cells.join(", ")),
+        };
+        doc.section("left-out", skips::left_out(run), vec![block]);
     }
 }

@@ -12,7 +12,9 @@ const TOLD: usize = 6;
 /// The users of most CPU time with their shares of CPUs and what that is per frame:
 /// `guest/vcpu0 0.98 (4.1 µs/frame), tester 0.51`. Absent when nothing is known.
 pub(crate) fn users(cpu: &CpuUse) -> Option<String> {
-    let mut users: Vec<(&String, &f64)> = cpu.who.iter().collect();
+    // What would be written as 0.00 used nothing.
+    let who = cpu.who.iter().filter(|(_, cpus)| **cpus >= 0.005);
+    let mut users: Vec<(&String, &f64)> = who.collect();
     users.sort_by(|a, b| b.1.total_cmp(a.1));
     let told: Vec<String> = users
         .iter()
@@ -140,6 +142,9 @@ mod tests {
         assert!(users(&cpu).unwrap().contains("is not counted"));
         assert!(worth_telling(&cpu));
         assert_eq!((users(&CpuUse::default()), guest(&cpu)), (None, None));
+        // Nobody wants to read that nothing was stolen.
+        cpu.who = [("steal".to_owned(), 0.0), ("irq".to_owned(), 0.004)].into();
+        assert_eq!(users(&cpu), None);
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn points_say_their_values() {
         ),
         ("#latency .pt title", "p99 at 90 % load: 48 µs"),
         ("#cpu .pt title", "CPU 0, system, kernel threads: 93 %"),
-        ("#control .pt title", "visit 2: 243,100 frames/s"),
+        ("#control .pt title", "visit 2: 243 k frames/s"),
     ] {
         let told = texts(&page, selector);
         assert!(

@@ -156,10 +156,7 @@ fn sizes_without_a_number_stay_on_the_axis_and_visits_are_listed() {
             .ends_with("No number at 1518 bytes")
     );
     let tiles: Vec<String> = all(&document, ".tile").iter().map(text).collect();
-    assert!(
-        tiles[0].contains("760–810 k; 785 k held for 10 s"),
-        "{tiles:?}"
-    );
+    assert!(tiles[0].starts_with("Capacity"), "{tiles:?}");
     assert!(tiles[1].starts_with("On the wire, 1024 bytes"), "{tiles:?}");
     let how = text(&all(&document, "#throughput details")[0]);
     for told in [

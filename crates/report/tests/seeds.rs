@@ -7,7 +7,7 @@ mod common;
 
 use common::Asked;
 use nicety_model::{FrameSize, Run};
-use nicety_report::{Options, ReportError, csv, html, markdown, table};
+use nicety_report::{Options, ReportError, csv, html, markdown, short, table};
 
 /// Driver, host queues, pins, then average, minimum and maximum in one direction and in both
 /// together, and the ratios in per cent.
@@ -236,13 +236,13 @@ fn the_slides_ratios_are_ours() {
         let path = format!("vm,host_queues={queues},nic={nic}");
         // As Markdown has it.
         let shown = path.replace('_', "\\_");
-        let [ave, min, max] = uni.map(grouped);
+        let [ave, min, max] = uni.map(short);
         let begins = format!("| {shown} | {vcpus} | {pin} | uni | 64 |");
         assert_eq!(
             line(&page, &begins),
             format!("{begins} {ave} | {min} | {max} | – | – | – |")
         );
-        let [ave, min, max] = bi.map(grouped);
+        let [ave, min, max] = bi.map(short);
         let [of_ave, of_min, of_max] = ratios;
         let begins = format!("| {shown} | {vcpus} | {pin} | bi | 64 |");
         assert_eq!(
@@ -304,7 +304,7 @@ fn bits_and_frames_stand_side_by_side_as_in_the_blog() {
     }
     let bridge = line(&plain, "| bridge, one direction |");
     assert!(
-        bridge.starts_with("| bridge, one direction | 4,434,524 / 2,980 |"),
+        bridge.starts_with("| bridge, one direction | 4.43 M / 2,980 |"),
         "{bridge}"
     );
     let testpmd = line(&plain, "| testpmd, one direction |");
@@ -316,8 +316,8 @@ fn paths_are_ranked_with_what_they_cost_against_the_best() {
     let run = blog();
     let plain = text(|out| markdown(&run, out));
     for row in [
-        "| 1 | testpmd | 22,619,048 | 15,200 | 100 % | 0 % | ok |",
-        "| 2 | bridge | 4,434,524 | 2,980 | 20 % | 80 % | ok |",
+        "| 1 | testpmd | 22.6 M | 15,200 | 100 % | 0 % | ok |",
+        "| 2 | bridge | 4.43 M | 2,980 | 20 % | 80 % | ok |",
     ] {
         assert_eq!(line(&plain, row), row);
     }
@@ -328,10 +328,13 @@ fn paths_are_ranked_with_what_they_cost_against_the_best() {
         colour: false,
     };
     let terminal = text(|out| table(&run, out, options));
-    assert!(terminal.contains(
-        "ranking of the paths: 64 bytes, one direction\n  1. testpmd: 22,619,048 frames/s (ok)\n  \
-         2. bridge: 4,434,524 frames/s, cost against the best 80 % (ok)\n"
-    ), "{terminal}");
+    assert!(
+        terminal.contains(
+            "ranking of the paths: 64 bytes, one direction\n  1. testpmd: 22.6 M frames/s (ok)\n  \
+         2. bridge: 4.43 M frames/s, cost against the best 80 % (ok)\n"
+        ),
+        "{terminal}"
+    );
     // Frame sizes that one path only was measured with are no ranking.
     let rows = records(&text(|out| csv::ranking::render(&run, out)));
     let sizes: Vec<&str> = rows[1..].iter().map(|row| row[0].as_str()).collect();

@@ -51,6 +51,7 @@ pub fn run(contents: RunContents) -> Result<Run, PlanError> {
         sockets,
         skipped: contents.meta.skipped,
         left_out: contents.meta.left_out,
+        remedies: Vec::new(),
         trials: contents.trials,
     })
 }

@@ -6,6 +6,7 @@ use nicety_host::cpu_load::{CpuSnapshot, CpuWindow, PathLabels, TESTER, ThreadUs
 use nicety_host::cpu_load::{STEAL, us_per_frame};
 use nicety_host::stat::StatSample;
 use nicety_model::note::TrialNote;
+use nicety_model::number::{plural, short};
 use nicety_model::{
     CpuUse, FrameCounts, GuestFrames, GuestUse, LossRatio, Note, PacingReport, PollUse, SCHEMA,
     StallReport, StreamCounts, TrialRecord, Validity,
@@ -225,18 +226,21 @@ fn validity(spec: &TrialSpec, report: &EngineReport) -> Validity {
         if (sender.sent as f64) < sender.intended as f64 * (1.0 - FRAMES_TOLERANCE) {
             return Validity::LoadMissed {
                 why: format!(
-                    "{} of {} frames sent in time: {:.0} of {:.0} fps",
-                    sender.sent, sender.intended, pacing.offered_fps, spec.load.0
+                    "sent {} of {} frames in time, {} of {} frames/s",
+                    sender.sent,
+                    sender.intended,
+                    short(pacing.offered_fps),
+                    short(spec.load.0)
                 ),
             };
         }
         if between_rests(sender) < spec.load.0 * (1.0 - LOAD_TOLERANCE) {
             return Validity::LoadMissed {
                 why: format!(
-                    "{:.0} of {:.0} fps offered; the schedule slipped {} times by {:.1} ms in all",
-                    pacing.offered_fps,
-                    spec.load.0,
-                    pacing.slips,
+                    "offered {} of {} frames/s; the schedule slipped {}, by {:.1} ms in all",
+                    short(pacing.offered_fps),
+                    short(spec.load.0),
+                    plural(pacing.slips as usize, "time"),
                     pacing.slipped_s * 1e3
                 ),
             };

@@ -83,7 +83,7 @@ fn notes_say_who_shares_what() {
     let first = |topology: &Topology, wants| place(topology, wants).notes[0].to_string();
     assert_eq!(
         first(&machine(1, 1, 1), wants(2, 2)),
-        "1 CPU: sender, receiver and path share CPU 0, so rates are those of all three together. Give the machine two CPUs or more."
+        "1 CPU: sender, receiver and path share CPU 0, so the rates are those of all three together. Give the machine two CPUs or more."
     );
     assert_eq!(
         first(&machine(1, 2, 1), wants(2, 1)),

@@ -33,9 +33,9 @@ notes! {
 
         "N164" "others-left-out" Info Condition
         OthersLeftOut { runs: usize }
-            => ("{} left out: they used another preset or loss goal.", match runs {
-                1 => "1 run was".to_owned(),
-                runs => format!("{runs} runs were"),
+            => ("{} left out: another preset or loss goal.", match runs {
+                1 => "1 run is".to_owned(),
+                runs => format!("{runs} runs are"),
             }),
 
         "N165" "few-runs" Caution Problem

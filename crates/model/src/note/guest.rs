@@ -17,8 +17,8 @@ notes! {
 
         "N052" "guests-share" Caution Condition
         GuestsShare { guests: u32, shared: Shared }
-            => ("{guests} guests share {}, and the throughput is that of all together. Frames that overtake each \
-                 other in different guests count as reordered.", shared.words()),
+            => ("{guests} guests share {}; the throughput is their sum. Frames that overtake each other in different \
+                 guests count as reordered.", shared.words()),
 
         "N053" "guest" Info Condition
         Guest { guest: String, nic: String, kernel: String, qemu: String, accelerator: String, nics: Vec<GuestNic> }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::words::{capital, cpus, joined, there};
+use crate::number::plural;
 use crate::{Direction, FrameSize};
 
 notes! {
@@ -14,7 +15,7 @@ notes! {
 
         "N002" "cpus-shared" Caution Problem
         CpusShared { count: usize, cpus: Vec<u32> }
-            => ("{}: sender, receiver and path share {}, so rates are those of all three together.",
+            => ("{}: sender, receiver and path share {}, so the rates are those of all three together.",
                 how_many(*count), self::cpus(cpus))
             + "Give the machine two CPUs or more.",
 
@@ -52,7 +53,7 @@ notes! {
 
         "N009" "housekeeping" Caution Condition
         Housekeeping { cpu: u32 }
-            => ("CPU {cpu} is in use, where the system also does its housekeeping."),
+            => ("The run uses CPU {cpu}, where the system also does its housekeeping."),
 
         "N010" "no-cpu-left" Caution Problem
         NoCpuLeft
@@ -101,7 +102,7 @@ notes! {
         "N019" "tester-lossy" Caution Problem
         TesterLossy { frame_size_bytes: FrameSize, direction: Direction, engine: Option<String> }
             => ("The tester alone{} lost frames at every load tried ({frame_size_bytes} bytes, {direction}). \
-                 Its limit is the most that it counted.", with(engine))
+                 Its limit is the highest rate that it counted.", with(engine))
             + "Measure on a quieter machine.",
 
         "N020" "tester-silent" Warning Problem
@@ -155,10 +156,7 @@ pub struct Refused {
 }
 
 fn how_many(count: usize) -> String {
-    match count {
-        1 => "1 CPU".to_owned(),
-        _ => format!("{count} CPUs"),
-    }
+    plural(count, "CPU")
 }
 
 fn tester(transmit: &[u32], receive: &[u32]) -> String {
@@ -219,7 +217,7 @@ fn measured(tried: &[RestTried]) -> String {
     match figures.as_slice() {
         [] => "What the hypervisor does was not measured.".to_owned(),
         figures => format!(
-            "Before the run, the CPU stopped most lost {}.",
+            "The worst CPU was stopped beforehand for {}.",
             joined(figures, ", ")
         ),
     }

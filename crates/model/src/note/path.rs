@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::words::{joined, there};
+use crate::number::plural;
 
 notes! {
     /// The path that was built or found.
@@ -130,10 +131,7 @@ pub enum DpdkInterfaces {
 
 impl DpdkSwitch {
     fn words(&self) -> String {
-        let threads = match self.polling_cpus.len() {
-            1 => "1 polling thread".to_owned(),
-            count => format!("{count} polling threads"),
-        };
+        let threads = plural(self.polling_cpus.len(), "polling thread");
         let interfaces = match &self.interfaces {
             DpdkInterfaces::Driver(driver) => format!("interfaces through {driver}"),
             DpdkInterfaces::Nics(nics) => format!("the NICs {} through VFIO", nics.join(" and ")),

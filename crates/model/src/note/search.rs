@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::{joined, loss, plural, rate, there};
+use super::words::{joined, there};
 use crate::disturbance::Program;
+use crate::number::{self, frames_per_s as rate, loss_ratio as loss, plural};
 use crate::{Fps, HardwareLatency, LossRatio};
 
 notes! {
@@ -147,11 +148,11 @@ notes! {
 
         "N106" "stand-in" Info Condition
         StandIn
-            => ("This is a visit of the control result: none of its own repeats has a throughput."),
+            => ("No repeat of this result has a throughput, so a visit of the control result stands in."),
 
         "N107" "pauses" Warning Problem
         Pauses { duration_s: f64, load_fps: Fps, loss_ratio: LossRatio }
-            => ("{duration_s} s at {} lost {} while no CPU was stopped. Something pauses the path for moments.",
+            => ("{duration_s} s at {} lost {} although no CPU was stopped. Something pauses the path briefly.",
                 rate(*load_fps), loss(*loss_ratio))
             + "Use --preset std to find a load without that loss.",
 
@@ -171,7 +172,7 @@ notes! {
 
         "N111" "few-visits" Caution Problem
         FewVisits { visits: u32 }
-            => ("Only {} found a number.", plural(u64::from(*visits), "visit")) + "Allow more time.",
+            => ("Only {} found a number.", plural(*visits as usize, "visit")) + "Allow more time.",
 
         "N112" "visits-differ" Caution Problem
         VisitsDiffer { visits: usize }
@@ -238,7 +239,7 @@ pub struct SpeedGroup {
 
 impl SpeedGroup {
     fn span(&self) -> String {
-        format!("{:.0}–{:.0} k", self.low_fps / 1e3, self.high_fps / 1e3)
+        number::interval((self.low_fps, self.high_fps))
     }
 }
 
@@ -268,7 +269,7 @@ fn stopped(confirm: SetApart) -> String {
     let told: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, how)| format!("{how} {}", plural(*count, "time")))
+        .map(|(count, how)| format!("{how} {}", plural(*count as usize, "time")))
         .collect();
     match told.is_empty() {
         true => "CPUs were stopped".to_owned(),

@@ -51,7 +51,7 @@ class Chart {
       say(this.readout, seen ? readout(idx) : idle ? idle() : "");
     };
     this.plot = new uPlot({
-      width: this.width(), height, series, scales, legend: { show: false }, padding: [8, 12, 0, 0],
+      width: this.width(), height, series, scales, legend: { show: false }, padding: [8, 28, 0, 0],
       axes: axes.map(axis),
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 }, ...(sync && { sync: { key: sync } }) },
       hooks: { ...hooks, setCursor: [() => this.say()] },

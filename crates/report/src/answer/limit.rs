@@ -4,6 +4,7 @@ use nicety_model::{Run, Verdict, WhoUse};
 
 use crate::number;
 use crate::pick::{self, Group};
+use crate::place;
 use crate::threads;
 
 /// Busy share from which a CPU counts as full: what is left is within the noise of `/proc/stat`.
@@ -11,29 +12,24 @@ const FULL: f64 = 0.95;
 /// Share of the line rate from which the link itself counts as the limit.
 const AT_LINE_RATE: f64 = 0.99;
 
-/// What stopped the path, from the verdict first and the busiest CPU next, of the first cell with
-/// a number: whole sentences.
-pub(super) fn of(run: &Run, cells: &[&Group<'_>]) -> Vec<String> {
-    let mut cells = cells.iter();
-    let Some(group) = cells.find(|group| group.throughput_fps().is_some()) else {
-        return Vec::new();
-    };
+/// What stopped the path, from the verdict first and the busiest CPU next: whole sentences.
+pub(super) fn of(run: &Run, group: &Group<'_>) -> Vec<String> {
     let verdict = match group.verdict() {
         Verdict::TesterLimited => {
             return vec!["The limit was the tester, not the path.".to_owned()];
         }
         Verdict::Coupled => {
-            let told = "It ran in the sender's own calls, so this is sender and path together.";
+            let told = "The path ran in the sender's own calls, so both are measured together.";
             return vec![told.to_owned()];
         }
         Verdict::Late => {
-            return vec!["The sender missed its schedule, so take it with care.".to_owned()];
+            return vec!["The sender missed its schedule.".to_owned()];
         }
         Verdict::Unstable if group.estimate().is_some() => {
-            Some("Measurements contradict each other; the notes say which.")
+            Some("Measurements contradict each other.")
         }
         Verdict::Unstable => Some("The longer confirm trial lost more than allowed."),
-        Verdict::Noisy => Some("The machine was not quiet."),
+        Verdict::Noisy => Some("The machine was busy with other work."),
         Verdict::Ok | Verdict::Wide | Verdict::Failed => None,
     };
     let mut told = found(run, group);
@@ -50,12 +46,12 @@ fn found(run: &Run, group: &Group<'_>) -> Vec<String> {
     if at_line_rate {
         return vec!["The limit was the link.".to_owned()];
     }
-    let began = first_place(group).map(|place| format!("Loss began at {place}."));
+    let began = first_place(group).map(|place| format!("Loss began at {}.", place::spoken(place)));
     let Some(cpu) = group.shown.cpu.as_ref() else {
-        return vec![began.unwrap_or_else(unknown)];
+        return vec![began.unwrap_or_else(|| unknown(group))];
     };
     let Some(busiest) = cpu.busiest.as_ref() else {
-        return vec![began.unwrap_or_else(unknown)];
+        return vec![began.unwrap_or_else(|| unknown(group))];
     };
     // A thread that polls fills its CPU at any load: how much of that was of use is what counts.
     if let Some(thread) = cpu.polls_on_busiest() {
@@ -78,8 +74,11 @@ fn found(run: &Run, group: &Group<'_>) -> Vec<String> {
     vec![began, busy(busiest)]
 }
 
-fn unknown() -> String {
-    "What limited it was not measured.".to_owned()
+fn unknown(group: &Group<'_>) -> String {
+    match group.shown.confirm {
+        None => "The trial that looks for the cause did not run.".to_owned(),
+        Some(_) => "What limited it was not measured.".to_owned(),
+    }
 }
 
 /// `CPU 0 was busiest at 37 % (thread napi/d0: 23 %).`

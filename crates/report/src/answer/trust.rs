@@ -1,18 +1,21 @@
 //! How far the numbers of a run are to be relied on, and why they are not closer.
 
-use nicety_model::{Disturbance, Program, Verdict};
+use nicety_model::{Disturbance, Verdict};
 
 use crate::pick::{self, Group};
 
 /// CPUs' worth of time of a program that is worth a word.
 const PROGRAM: f64 = 0.05;
-/// Programs named.
-const NAMED: usize = 2;
 /// Stalls of CPUs per second, in ms, that are worth a word.
 const STALLS_MS: f64 = 2.0;
 
-/// Said before any number when most of them are not to be relied on.
-pub(super) fn reliable(groups: &[Group<'_>]) -> Option<String> {
+/// What most results, and those with wide intervals, are worth; nothing where all is well.
+pub(super) fn sentences(groups: &[Group<'_>]) -> Vec<String> {
+    reliable(groups).into_iter().chain(wide(groups)).collect()
+}
+
+/// Said when most of the results are not to be relied on.
+fn reliable(groups: &[Group<'_>]) -> Option<String> {
     let doubtful = |verdict: Verdict| {
         matches!(
             verdict,
@@ -33,22 +36,24 @@ pub(super) fn reliable(groups: &[Group<'_>]) -> Option<String> {
         .collect();
     let words = words.join(", ");
     Some(match (groups.len(), groups.len() - count) {
-        (1, _) => format!("The one result is not reliable ({words})."),
+        (1, _) => "This result is not reliable.".to_owned(),
         (_, 0) => format!("None of these results is reliable ({words})."),
-        (all, 1) => format!("1 of {all} results is reliable."),
-        (all, good) => format!("{good} of {all} results are reliable."),
+        (all, 1) => format!("1 of {all} results is reliable ({words})."),
+        (all, good) => format!("{good} of {all} results are reliable ({words})."),
     })
 }
 
 /// Said of results with a wide interval: how many, and what made it wide.
-pub(super) fn wide(groups: &[Group<'_>]) -> Option<String> {
+fn wide(groups: &[Group<'_>]) -> Option<String> {
     let is_wide = |group: &&Group<'_>| group.verdict() == Verdict::Wide;
     let wide: Vec<&Group<'_>> = groups.iter().filter(is_wide).collect();
     let how_many = match (wide.len(), groups.len()) {
         (0, _) => return None,
-        (1, 1) => "The result has a wide interval".to_owned(),
-        (1, all) => format!("1 of {all} results has a wide interval"),
-        (some, all) => format!("{some} of {all} results have wide intervals"),
+        (1, 1) => "The interval is wide".to_owned(),
+        (2, 2) => "Both intervals are wide".to_owned(),
+        (1, all) => format!("1 of {all} intervals is wide"),
+        (some, all) if some == all => format!("All {all} intervals are wide"),
+        (some, all) => format!("{some} of {all} intervals are wide"),
     };
     Some(match why(&wide) {
         Some(why) => format!("{how_many}: {why}."),
@@ -61,38 +66,21 @@ fn why(wide: &[&Group<'_>]) -> Option<String> {
         let summaries = wide.iter().filter_map(|group| group.summary);
         summaries.filter_map(|summary| summary.disturbance.as_ref())
     };
-    let programs = programs(seen());
-    if !programs.is_empty() {
-        return Some(format!(
-            "other programs used the CPUs ({})",
-            programs.join("; ")
-        ));
+    // The steps name them.
+    let mut programs = seen().flat_map(|one| &one.programs);
+    if programs.any(|program| program.cpus.is_finite() && program.cpus >= PROGRAM) {
+        return Some("other programs used the CPUs".to_owned());
     }
     let stalls = seen().filter_map(|one: &Disturbance| one.stalls_ms_per_s);
     let most = stalls.fold(0.0, f64::max);
     if most.is_finite() && most >= STALLS_MS {
         return Some(format!(
-            "the CPUs stood still for up to {most:.0} ms per second"
+            "the CPUs were stopped for up to {most:.0} ms per second"
         ));
     }
     let first = wide.iter().find_map(|group| group.why().first())?;
-    Some(first.reason().trim_end_matches('.').to_owned())
-}
-
-/// `rustc, PID 812: 0.9 CPU`, each program once with the most that it used, most first.
-fn programs<'a>(seen: impl Iterator<Item = &'a Disturbance>) -> Vec<String> {
-    let mut all: Vec<&Program> = seen
-        .flat_map(|one| &one.programs)
-        .filter(|program| program.cpus.is_finite() && program.cpus >= PROGRAM)
-        .collect();
-    all.sort_by(|a, b| b.cpus.total_cmp(&a.cpus));
-    let mut named: Vec<&Program> = Vec::new();
-    for program in all {
-        let same = |other: &&Program| other.pid == program.pid && other.name == program.name;
-        if !named.iter().any(same) {
-            named.push(program);
-        }
-    }
-    let words = |p: &&Program| format!("{}, PID {}: {:.1} CPU", p.name, p.pid, p.cpus);
-    named.iter().take(NAMED).map(words).collect()
+    let first = first.reason();
+    let mut letters = first.trim_end_matches('.').chars();
+    let small = letters.next().map(char::to_lowercase)?;
+    Some(small.chain(letters).collect())
 }

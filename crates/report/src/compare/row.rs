@@ -1,5 +1,6 @@
 //! One row of a comparison as texts, the same in every format.
 
+use nicety_model::Verdict;
 use nicety_model::compare::{ComparedCell, Comparison, Judgement, Metric, Sample};
 
 use crate::document::{Badge, Cell, Tone};
@@ -28,7 +29,11 @@ pub fn several_metrics(comparison: &Comparison) -> bool {
 
 /// A number of a side with its verdict when that is not `ok`.
 pub fn value(row: &ComparedCell, sample: &Sample) -> Cell {
-    let words = |mean| number::of_metric(row.metric, mean);
+    let noisy = sample.verdict == Verdict::Noisy && row.metric == Metric::Throughput;
+    let words = |mean| match noisy {
+        true => format!("about {}", number::short(number::rounded(mean, 2))),
+        false => number::of_metric(row.metric, mean),
+    };
     Cell::sorted(sample.mean, words)
         .unit(&row.unit)
         .with(sample.verdict)

@@ -8,9 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use nicety_model::Verdict;
 
 use super::table::MOST;
-use super::{Badge, Block, Cell, Document, Kind, Section, Table};
+use super::{Badge, Block, Cell, Document, Headline, Kind, Section, Table};
 use crate::error::ReportError;
 use crate::figure;
 use crate::number;
@@ -114,7 +115,12 @@ fn pack(data: &[u8]) -> std::io::Result<String> {
 /// Title and the answer, of which the first sentence is large.
 fn header(document: &Document) -> Markup {
     let mut answer = document.answer.iter();
-    let (lead, rest) = match answer.next().and_then(|first| first.split_first()) {
+    let lead = match &document.headline {
+        // The number is what is large.
+        Some(_) => None,
+        None => answer.next().and_then(|first| first.split_first()),
+    };
+    let (lead, rest) = match lead {
         Some((lead, rest)) => (lead.as_str(), rest.join(" ")),
         None => ("", String::new()),
     };
@@ -125,12 +131,27 @@ fn header(document: &Document) -> Markup {
                 (document.page.eyebrow)
             }
             h1 { (document.title) }
+            @if let Some(headline) = &document.headline { (number(headline)) }
             @if !lead.is_empty() { p.lead { (lead) } }
             @for text in std::iter::once(rest).chain(answer.map(|sentences| sentences.join(" "))) {
                 @if !text.is_empty() { p class="lead second" { (text) } }
             }
             (blocks(&document.opening))
         }
+    }
+}
+
+/// The number, large, with its unit, interval and verdict, and below it the numbers beside it.
+fn number(headline: &Headline) -> Markup {
+    html! {
+        p.headline {
+            span.of { (headline.of) } " "
+            strong { (headline.number) } " "
+            span.unit { (headline.unit) }
+            @if let Some(interval) = &headline.interval { " " span.known { "(" (interval) ")" } }
+            " " (badge(headline.badge))
+        }
+        @if !headline.beside.is_empty() { p.beside { (headline.beside.join(" · ")) } }
     }
 }
 
@@ -152,6 +173,10 @@ fn blocks(all: &[Block]) -> Markup {
                 Block::Text(text) => p { (text) },
                 Block::Remark(text) => p.muted { (text) },
                 Block::List(lines) => ul { @for line in lines { li { (line) } } },
+                Block::Steps(title, steps) => section.steps aria-label=(title) {
+                    h2 { (title) }
+                    ol { @for step in steps { li { (step) } } }
+                },
                 Block::Terms(terms) => dl.meaning {
                     @for (term, meaning) in terms {
                         dt {
@@ -174,6 +199,11 @@ pub(crate) fn badge(badge: impl Into<Badge>) -> Markup {
     let badge = badge.into();
     let meaning = Some(badge.meaning).filter(|meaning| !meaning.is_empty());
     html! { span class={ "badge " (badge.tone.class()) } title=[meaning] { (badge.word) } }
+}
+
+/// The verdict beside a figure, only where it makes the figure doubtful: the table has them all.
+pub(crate) fn doubt(verdict: Verdict) -> Markup {
+    html! { @if verdict != Verdict::Ok { (badge(verdict)) } }
 }
 
 /// The table with its legend. Of very many rows it has the first, and the others on demand: these stand

@@ -14,8 +14,17 @@ pub(crate) fn write(document: &Document, out: &mut impl Write) -> Result<(), Rep
     if let Some(host) = &document.host {
         page.push_str(&format!("{}\n\n", escape(host)));
     }
-    for sentences in &document.answer {
-        page.push_str(&format!("**{}**\n\n", escape(&sentences.join(" "))));
+    if let Some(headline) = &document.headline {
+        let (line, verdict) = (escape(&headline.line()), headline.badge.word);
+        page.push_str(&format!("**{line}** ({verdict})\n\n"));
+    }
+    for (n, sentences) in document.answer.iter().enumerate() {
+        let text = escape(&sentences.join(" "));
+        // Under a number the sentences only explain it.
+        match n == 0 && document.headline.is_none() {
+            true => page.push_str(&format!("**{text}**\n\n")),
+            false => page.push_str(&format!("{text}\n\n")),
+        }
     }
     blocks(&mut page, &document.opening);
     for section in &document.sections {
@@ -35,6 +44,12 @@ fn blocks(page: &mut String, blocks: &[Block]) {
             Block::List(lines) => {
                 let lines = lines.iter().map(|line| format!("- {}", escape(line)));
                 page.push_str(&lines.collect::<Vec<_>>().join("\n"));
+            }
+            Block::Steps(title, steps) => {
+                let steps = steps.iter().enumerate();
+                let steps = steps.map(|(n, step)| format!("{}. {}", n + 1, escape(step)));
+                let steps: Vec<String> = steps.collect();
+                page.push_str(&format!("**{}**\n\n{}", escape(title), steps.join("\n")));
             }
             Block::Terms(terms) => {
                 let line = |(term, meaning): &(Cell, String)| {

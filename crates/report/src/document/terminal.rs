@@ -6,7 +6,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{Cell as Column, CellAlignment, ColumnConstraint, ContentArrangement};
 
 use super::table::Narrow;
-use super::{Badge, Block, Cell, Document, Kind, Table};
+use super::{Badge, Block, Cell, Document, Headline, Kind, Table};
 use crate::error::{ReportError, write_text};
 use crate::number::ABSENT;
 
@@ -39,8 +39,17 @@ pub(crate) fn write(
     if let Some(host) = &document.host {
         page.prose(0, host, "2");
     }
+    if let Some(headline) = &document.headline {
+        page.headline(headline);
+    }
+    // Under a number the sentences only explain it.
+    let style = if document.headline.is_none() {
+        STRONG
+    } else {
+        ""
+    };
     for sentences in &document.answer {
-        page.prose(0, &sentences.join(" "), STRONG);
+        page.prose(0, &sentences.join(" "), style);
     }
     page.blocks(0, &document.opening);
     page.blank();
@@ -105,6 +114,13 @@ impl Page {
                         self.prose(indent, line, "");
                     }
                 }
+                Block::Steps(title, steps) => {
+                    self.blank();
+                    self.prose(indent, title, STRONG);
+                    for (n, step) in steps.iter().enumerate() {
+                        self.prose(indent + 2, &format!("{}. {step}", n + 1), "");
+                    }
+                }
                 Block::Terms(terms) => {
                     for (term, meaning) in terms {
                         self.prose(indent, &format!("{}: {meaning}", term.text), "");
@@ -116,6 +132,21 @@ impl Page {
                 Block::Drawn(_) => {}
             }
         }
+    }
+
+    /// The number in bold, the verdict behind it, or below it where there is no room.
+    fn headline(&mut self, headline: &Headline) {
+        let before = self.text.len();
+        self.prose(0, &headline.line(), STRONG);
+        let badge = &headline.badge;
+        let word = self.paint(badge.word, badge.tone.colour());
+        let lines = self.text[before..].trim_end().lines().count();
+        let taken = headline.line().chars().count() + 2 + badge.word.len();
+        if lines == 1 && taken <= usize::from(self.width) {
+            self.text.truncate(self.text.trim_end().len());
+            self.text.push_str("  ");
+        }
+        self.line(&word);
     }
 
     fn line(&mut self, line: &str) {

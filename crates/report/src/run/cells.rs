@@ -1,7 +1,7 @@
 //! The table of a run: a row per cell.
 
 use nicety_model::note::List;
-use nicety_model::{CellResult, Note, Run};
+use nicety_model::{CellResult, Run};
 
 use super::legend;
 use crate::document::table::Narrow::{Listed, Named};
@@ -18,9 +18,8 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
     let number = |of: Option<f64>, words: fn(f64) -> String| Cell::number(of, words);
     // What an interval says better, or another column.
     let older = |group: &&&Group<'_>| group.estimate().is_none();
-    let ends = |(min, max)| format!("{} to {}", number::grouped(min), number::grouped(max));
     let mut table = Table::of(
-        "Throughput of every cell",
+        "Throughput of every result",
         rows.iter().copied(),
         columns![|g|
             "path" Name: Cell::from(path(g)).anchored(figure::anchor("result", g.name), g.name);
@@ -30,8 +29,8 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             "interval" Number: Cell::of(g.interval_text()).details(g.half_width_text());
             "10 s" Number: (!older(g)).then(|| g.held_text());
             "capacity" Number: number(g.capacity_fps(), number::short);
-            "held" Number: number(g.shown.held.filter(|_| older(g)).map(|held| held.load_fps), number::grouped);
-            "min to max" Number: g.extremes_fps().filter(|_| older(g)).map(ends);
+            "held" Number: number(g.shown.held.filter(|_| older(g)).map(|held| held.load_fps), number::short);
+            "min to max" Number: g.extremes_fps().filter(|_| older(g)).map(number::interval);
             "cv" Number: number(g.summary.filter(|_| older(g)).and_then(|s| s.throughput_fps?.cv), number::variation);
             "Mbit/s" Number: number::mbps(g.told_mbps());
             "loss" Number: loss(g);
@@ -132,38 +131,34 @@ pub(super) fn users(doc: &mut Document, groups: &[Group<'_>]) {
             Some(line)
         })
     });
-    doc.list("users", "CPUs' worth of time by user", told.collect());
+    doc.list(
+        "users",
+        "Who used the CPUs (1.00 is one CPU)",
+        told.collect(),
+    );
 }
 
 /// What is to be put right, or the facts of the run: notes of the run as a whole and of its cells, each
-/// text once with the cells that have it.
+/// kind once with the cells that have it.
 pub(super) fn notes(run: &Run, groups: &[Group<'_>], list: List) -> Vec<String> {
-    let of_run = run.run.notes.iter().filter(|note| note.list() == list);
+    let of_run = pick::run_notes(run, list).into_iter();
     let of_cells = pick::notes(groups, list).into_iter();
-    let of_cells = of_cells.map(|(note, cells)| format!("{note} ({})", pick::named(&cells)));
+    let of_cells = of_cells.map(|noted| noted.to_string());
     match list {
-        List::Problem => of_cells.chain(of_run.map(Note::to_string)).collect(),
-        List::Condition => of_run.map(Note::to_string).chain(of_cells).collect(),
+        List::Problem => of_cells.chain(of_run).collect(),
+        List::Condition => of_run.chain(of_cells).collect(),
     }
 }
 
-/// The verdicts with their meanings and how many cells have each: on pages all, else those that occur.
-pub(super) fn verdicts(groups: &[Group<'_>], medium: Medium) -> Vec<Block> {
-    let counts = pick::verdicts(groups);
-    let terms = nicety_model::Verdict::ALL
-        .into_iter()
-        .filter_map(|verdict| {
-            let cells = counts
-                .iter()
-                .find(|(of, _)| *of == verdict)
-                .map(|(_, cells)| *cells);
-            if cells.is_none() && medium != Medium::Page {
-                return None;
-            }
-            let cells = cells.map(|cells| format!(" ({})", number::plural(cells, "cell")));
-            let meaning = format!("{}{}", verdict.meaning(), cells.unwrap_or_default());
-            Some((Cell::badge(verdict), meaning))
-        });
+/// The verdicts that occur with their meanings and how many results have each.
+pub(super) fn verdicts(groups: &[Group<'_>]) -> Vec<Block> {
+    let terms = pick::verdicts(groups).into_iter().map(|(verdict, cells)| {
+        let cells = number::plural(cells, "result");
+        (
+            Cell::badge(verdict),
+            format!("{} ({cells})", verdict.meaning()),
+        )
+    });
     let terms: Vec<(Cell, String)> = terms.collect();
     match terms.is_empty() {
         true => Vec::new(),

@@ -11,7 +11,7 @@ use crate::number::{self, plural};
 /// The visits of the control cell in one line.
 pub(super) fn words(control: &ControlSummary) -> String {
     let visits = control.throughput_fps.iter();
-    let visits: Vec<String> = visits.map(|fps| number::grouped(*fps)).collect();
+    let visits: Vec<String> = visits.map(|fps| number::short(*fps)).collect();
     let failed = match control.failed {
         0 => String::new(),
         failed => format!(
@@ -36,9 +36,9 @@ pub(super) fn figure(control: &ControlSummary) -> Option<Markup> {
     }
     let finite = visits.iter().copied().filter(|v| v.is_finite());
     let y = Axis::from_zero(finite.fold(0.0, f64::max), 4, "").named("frames/s");
-    let told: Vec<String> = visits.iter().map(|fps| number::grouped(*fps)).collect();
+    let told: Vec<String> = visits.iter().map(|fps| number::short(*fps)).collect();
     let label = format!(
-        "Throughput of the control cell {} in frames per second, visit by visit: {}",
+        "Throughput of the control result {} in frames per second, visit by visit: {}",
         control.cell,
         told.join(", ")
     );

@@ -7,7 +7,7 @@ use crate::document::{Cell, Table, columns};
 use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame, Ink};
 use crate::figure::{self, Room, key};
-use crate::number::{self, ABSENT};
+use crate::number;
 use crate::pick::Group;
 use crate::threads;
 
@@ -81,21 +81,11 @@ fn busiest(cpu: &CpuUse) -> Vec<&CoreUse> {
     cores
 }
 
-/// Who used the CPUs, under a figure.
-pub(super) fn who(group: &Group<'_>) -> Markup {
-    let Some(cpu) = &group.shown.cpu else {
-        return html! {};
-    };
+/// How many of the cores a figure leaves out.
+pub(super) fn left_out(group: &Group<'_>) -> Markup {
+    let cores = group.shown.cpu.as_ref().map_or(0, |cpu| cpu.cores.len());
     html! {
-        p.muted {
-            @if cpu.cores.len() > CORES {
-                "The " (CORES) " busiest of " (cpu.cores.len()) " CPUs. "
-            }
-            @match threads::users(cpu) {
-                Some(users) => { "CPUs’ worth of time: " (users) }
-                None => { (ABSENT) }
-            }
-        }
+        @if cores > CORES { p.muted { "The " (CORES) " busiest of " (cores) " CPUs." } }
     }
 }
 
@@ -118,9 +108,8 @@ pub(super) fn table(groups: &[Group<'_>]) -> Option<Table> {
             "busy" Number: Cell::number(cpu.busiest.as_ref().map(|b| b.busy_ratio), number::share);
             "greatest user" Text: greatest_user(cpu);
             "path’s CPU time, µs/frame" Number: Cell::number(cpu.us_per_frame, |us| number::significant(us, 3));
-            "who, CPUs’ worth of time" Text: threads::users(cpu);
+            "who used the CPUs (1.00 is one CPU)" Text: threads::users(cpu);
             "guests, by their own count" Text: threads::guests(cpu);
-            "verdict" Text: group.verdict();
         ],
     );
     let table = table.speaking(|heading, cell| !heading.starts_with("guests") || !cell.is_absent());

@@ -39,9 +39,9 @@ fn rows(pairs: &[Pair], caption: &str) -> Option<Table> {
     // Without repeats of one frame size there is no minimum and no maximum.
     let several = any(|pair| pair.rows().any(|(_, side)| side.extremes.is_some()));
     let fps = |(_, _, side): &Row<'_>, at: usize| {
-        let words = match side.intervals {
-            true => number::short,
-            false => number::grouped,
+        let words = |fps| match side.confidence.is_noisy() {
+            true => number::short(number::rounded(fps, 2)),
+            false => number::short(fps),
         };
         Cell::sorted(side.values()[at], words).marked(&side.confidence)
     };

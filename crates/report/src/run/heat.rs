@@ -75,7 +75,7 @@ pub(super) fn square(group: Option<&Group<'_>>, best: f64) -> Cell {
     Cell::from(format!("{} / {mbps}", group.fps_text()))
         .by(Some(fps))
         .marked(&Confidence::of(group))
-        .on_page(group.short_text())
+        .on_page(group.fps_text())
         .details([format!("{mbps} Mbit/s"), number::share(share)])
         .shade(shade(share))
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use maud::{Markup, html};
-use nicety_model::{Run, Verdict};
+use nicety_model::Run;
 
 use crate::document::html::badge;
 use crate::number;
@@ -14,8 +14,11 @@ use crate::threads;
 pub(super) fn worth(run: &Run, groups: &[Group<'_>]) -> Markup {
     html! {
         p.worth {
-            @for (verdict, cells) in pick::verdicts(groups) {
-                span.pair { (cells) " " (badge(verdict)) }
+            // One result has its verdict beside its number.
+            @if groups.len() > 1 {
+                @for (verdict, cells) in pick::verdicts(groups) {
+                    span.pair { (cells) " " (badge(verdict)) }
+                }
             }
             @if !run.skipped.is_empty() {
                 a href="#missing" { (run.skipped.len()) " skipped" }
@@ -39,10 +42,9 @@ struct Tile {
     value: String,
     unit: &'static str,
     detail: String,
-    verdict: Verdict,
 }
 
-/// Key figures of the first path, each with the verdict of its cell.
+/// Key figures of the first path, beside the number that the report begins with.
 pub(super) fn tiles(groups: &[Group<'_>]) -> Markup {
     let series = pick::series(groups);
     let Some((key, cells)) = series
@@ -57,6 +59,9 @@ pub(super) fn tiles(groups: &[Group<'_>]) -> Markup {
         .filter(|g| g.throughput_fps().is_some())
         .collect();
     let tiles = figures(&measured, cells);
+    if tiles.is_empty() {
+        return html! {};
+    }
     html! {
         section.tiles aria-label={ "Key figures of " (key) } {
             h2.tiles-h { "Key figures: " (key) }
@@ -66,7 +71,7 @@ pub(super) fn tiles(groups: &[Group<'_>]) -> Markup {
                         dt { (tile.title) }
                         dd {
                             span.value { (tile.value) } " " span.unit { (tile.unit) }
-                            span.detail { (tile.detail) " " (badge(tile.verdict)) }
+                            span.detail { (tile.detail) }
                         }
                     }
                 }
@@ -90,31 +95,20 @@ fn title(what: &str, of: &Group<'_>, cells: &[&Group<'_>], end: Ordering) -> Str
     }
 }
 
-/// `64 bytes`, with an interval `760–810 k; 749 k held for 10 s; 64 bytes`.
-fn detail(group: &Group<'_>) -> String {
-    let interval = group.interval_text();
-    let held = interval.as_ref().and(group.shown.confirm).map(|confirm| {
-        let length = number::significant(confirm.duration_s, 2);
-        format!("{} held for {length} s", group.held_text())
-    });
-    let size = format!("{} bytes", group.key.frame_size_bytes);
-    let told: Vec<String> = interval.into_iter().chain(held).chain([size]).collect();
-    told.join("; ")
-}
-
 /// Of the cells of a path that have a number, out of all its `cells` in order of size.
 fn figures(measured: &[&Group<'_>], cells: &[&Group<'_>]) -> Vec<Tile> {
     let mut tiles = Vec::new();
     let Some((first, last)) = measured.first().zip(measured.last()) else {
         return tiles;
     };
-    tiles.push(Tile {
-        title: title("Throughput", first, cells, Ordering::Less),
-        value: first.short_text(),
-        unit: "frames/s",
-        detail: detail(first),
-        verdict: first.verdict(),
-    });
+    if let Some(capacity) = first.capacity_fps() {
+        tiles.push(Tile {
+            title: "Capacity under overload".to_owned(),
+            value: number::short(capacity),
+            unit: "frames/s",
+            detail: format!("{} bytes", first.key.frame_size_bytes),
+        });
+    }
     if let Some(rate) = last.told_mbps() {
         let text = number::bit_rate(rate);
         let (value, unit) = match text.strip_suffix(" Gbit/s") {
@@ -126,7 +120,6 @@ fn figures(measured: &[&Group<'_>], cells: &[&Group<'_>]) -> Vec<Tile> {
             value,
             unit,
             detail: format!("{} bytes, L1", last.key.frame_size_bytes),
-            verdict: last.verdict(),
         });
     }
     if let Some(latency) = first.latency() {
@@ -142,7 +135,6 @@ fn figures(measured: &[&Group<'_>], cells: &[&Group<'_>]) -> Vec<Tile> {
                 number::micros(latency.p50),
                 first.key.frame_size_bytes
             ),
-            verdict: first.verdict(),
         });
     }
     if let Some(busiest) = first.shown.cpu.as_ref().and_then(|c| c.busiest.as_ref()) {
@@ -154,7 +146,6 @@ fn figures(measured: &[&Group<'_>], cells: &[&Group<'_>]) -> Vec<Tile> {
                 Some(by) => format!("CPU {}, {}, {}", busiest.cpu, by.who, threads::polls(by)),
                 None => format!("CPU {}, {}", busiest.cpu, threads::greatest_user(busiest)),
             },
-            verdict: first.verdict(),
         });
     }
     tiles

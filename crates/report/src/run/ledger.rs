@@ -23,7 +23,7 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
         })
         .collect();
     if told.is_empty() {
-        return vec![Block::text("No counters on the way were read.")];
+        return vec![Block::text("No counters of the path were read.")];
     }
     let table = Table::first(
         "Where frames were lost",
@@ -35,7 +35,6 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
             "unexplained" Number: unexplained(&g.shown.loss_ledger);
             "where, in overload" Text: places(&g.shown.overload_ledger);
             "unexplained" Number: unexplained(&g.shown.overload_ledger);
-            "verdict" Text: g.verdict();
         ],
     );
     let entries = groups
@@ -46,8 +45,8 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
         .collect();
     let mut blocks = vec![
         Block::text(
-            "Counters on the way that moved, in frames. “Overload” is the search trial just above the \
-             throughput: what gave out first. “Unexplained” frames were lost where no counter looks.",
+            "Frames lost at each place, by its counters. “Overload” is the trial just above the throughput: \
+             it shows what gave out first. No counter saw “unexplained” frames.",
         ),
         Block::Table(table),
     ];

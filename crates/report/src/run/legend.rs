@@ -13,15 +13,17 @@ pub fn legend(groups: &[Group<'_>]) -> String {
     }
 }
 
+const PER_DIRECTION: &str = "Rates are per direction; Mbit/s counts preamble and gap (L1)";
+
 /// Of runs whose numbers have intervals.
 fn of_intervals(groups: &[Group<'_>]) -> String {
     let any = |has: fn(&Group<'_>) -> bool| groups.iter().any(has);
-    let mut told = vec![match any(|group| group.repeats.len() > 1) {
-        true => "frames/s is the median of the visits; it and Mbit/s (L1, with preamble and gap) are per direction".to_owned(),
-        false => "frames/s and Mbit/s (L1, with preamble and gap) are per direction".to_owned(),
-    }];
+    let mut told = vec![PER_DIRECTION.to_owned()];
+    if any(|group| group.repeats.len() > 1) {
+        told.push("frames/s is the median of the visits".to_owned());
+    }
     told.push(format!(
-        "The interval is what frames/s is known to ({})",
+        "The interval says how well frames/s is known ({})",
         sure(groups)
     ));
     told.extend(judged(groups));
@@ -29,20 +31,17 @@ fn of_intervals(groups: &[Group<'_>]) -> String {
         told.push("10 s is the load, in frames/s, that held for ten seconds".to_owned());
     }
     if any(|group| group.capacity_fps().is_some()) {
-        told.push(
-            "Capacity is the rate, in frames/s, at which the path forwards under overload"
-                .to_owned(),
-        );
+        told.push("Capacity is what the path forwards under overload, in frames/s".to_owned());
     }
     if any(|group| group.shown.confirm.is_some()) {
-        told.push("Loss is that of the ten seconds at frames/s".to_owned());
+        told.push("Loss is that of ten seconds at frames/s".to_owned());
     }
     let stalls = |group: &Group<'_>| {
         let confirm = group.shown.confirm;
         confirm.is_some_and(|confirm| confirm.lost_in_stalls.is_some())
     };
     if any(stalls) {
-        told.push("Frames lost in stalls were sent while a CPU stood still".to_owned());
+        told.push("Frames lost in stalls were sent while a CPU was stopped".to_owned());
     }
     if any(guest_is_known) {
         told.push("Guest CPU is the guest's busiest by its own count".to_owned());
@@ -77,7 +76,7 @@ fn sure(groups: &[Group<'_>]) -> String {
     }
 }
 
-/// How loads were judged: `Loads judged over windows of 59 ms; a load counts when …`. Absent where
+/// How loads were judged: `Loads were judged over windows of 59 ms: a load counts when …`. Absent where
 /// whole trials were.
 pub fn judged(groups: &[Group<'_>]) -> Option<String> {
     let lengths = groups.iter().flat_map(|group| &group.repeats);
@@ -92,36 +91,33 @@ pub fn judged(groups: &[Group<'_>]) -> Option<String> {
     };
     let goals = distinct(groups.iter().map(|g| number::loss(g.shown.loss_goal)));
     Some(format!(
-        "Loads judged over windows of {lengths} ms; a load counts when more than half of them lose no more than {}",
+        "Loads were judged over windows of {lengths} ms: a load counts when more than half of them lose no more than {}",
         goals.join(" or ")
     ))
 }
 
 /// Of runs without intervals.
 fn of_repeats(groups: &[Group<'_>]) -> String {
-    let mut text = "frames/s and Mbit/s (L1, with preamble and gap) are per direction".to_owned();
-    if groups.iter().any(|group| group.extremes_fps().is_some()) {
-        text.push_str(
-            "; repeats are averaged, the details are those of the repeat nearest the average",
-        );
+    let any = |has: fn(&Group<'_>) -> bool| groups.iter().any(has);
+    let mut told = vec![PER_DIRECTION.to_owned()];
+    if any(|group| group.extremes_fps().is_some()) {
+        let of = "frames/s is the average of the repeats; the details are those of the repeat nearest to it";
+        told.push(of.to_owned());
     }
-    if groups.iter().any(|group| group.shown.confirm.is_some()) {
-        text.push_str("; loss is that of the confirm trial");
+    if any(|group| group.shown.confirm.is_some()) {
+        told.push("Loss is that of the confirm trial".to_owned());
     }
-    if groups.iter().any(|group| group.shown.held.is_some()) {
-        text.push_str("; held is a lower load, in frames/s, that met the goal for as long");
+    if any(|group| group.shown.held.is_some()) {
+        told.push("Held is a lower load, in frames/s, that met the goal for as long".to_owned());
     }
-    if groups.iter().any(guest_is_known) {
-        text.push_str("; guest CPU is the guest's busiest by its own count");
+    if any(guest_is_known) {
+        told.push("Guest CPU is the guest's busiest by its own count".to_owned());
     }
     let shares = shares(groups);
     if !shares.is_empty() {
-        text.push_str(&format!(
-            "; latency is one-way at {shares} of the throughput"
-        ));
+        told.push(format!("Latency is one-way at {shares} of the throughput"));
     }
-    text.push('.');
-    text
+    format!("{}.", told.join(". "))
 }
 
 fn guest_is_known(group: &Group<'_>) -> bool {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use nicety_model::{Purpose, Run, TrialRecord};
 
 use crate::document::Block;
-use crate::document::html::badge;
+use crate::document::html::doubt;
 use crate::figure::axis::{self, Axis};
 use crate::figure::svg::{self, Frame, Ink, Look, Plot, Shape, Stroke};
 use crate::figure::{self, Size, key};
@@ -20,7 +20,7 @@ pub(super) fn blocks(run: &Run, groups: &[Group<'_>]) -> Vec<Block> {
     let by_cell = pick::trials_by_cell(run);
     let drawn = figure::fill(groups, |group, room| {
         let curve = Curve::new(group, by_cell.get(group.name)?)?;
-        let beside = badge(group.verdict());
+        let beside = doubt(group.verdict());
         let id = figure::anchor("loss", group.name);
         let drawn = room.draw(HEIGHT, |size| curve.draw(size));
         Some(figure::titled(&id, group.name, beside, drawn))

@@ -32,6 +32,14 @@ pub(super) fn fingerprint(run: &Run) -> Vec<Block> {
         facts.push(("none or not known", unknown.join(", ")));
     }
     let mut blocks = vec![Block::Table(facts_table("The machine", &facts))];
+    let host = &run.run.host;
+    for (title, all) in [("Mitigations", &host.mitigations), ("Sysctl", &host.sysctl)] {
+        if !all.is_empty() {
+            let lines = all.iter().map(|(name, value)| format!("{name}: {value}"));
+            let title = format!("{title} ({})", all.len());
+            blocks.push(Block::Folded(title, vec![Block::List(lines.collect())]));
+        }
+    }
     if !run.run.host.interfaces.is_empty() {
         blocks.push(Block::Table(interfaces(&run.run.host.interfaces)));
     }
@@ -84,8 +92,6 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
             host.memory_mib.map(|mib| format!("{mib} MiB")).text(),
         ),
         ("huge pages, KiB: number", pairs(&host.hugepages)),
-        ("mitigations", pairs(&host.mitigations)),
-        ("sysctl", pairs(&host.sysctl)),
         ("firmware", host.bios.text()),
     ]
 }

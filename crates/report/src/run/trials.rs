@@ -43,9 +43,10 @@ pub(super) fn table(run: &Run) -> Block {
     }
     match apart {
         true => {
-            table.legend = "Set apart are the frames sent while CPUs stood still: lost counts all \
+            table.legend =
+                "Set apart are the frames sent while CPUs were stopped: lost counts all \
                             frames, loss is that of the others."
-                .to_owned();
+                    .to_owned();
         }
         false => table = table.speaking(|heading, _| heading != "set apart"),
     }

@@ -22,14 +22,14 @@ pub(super) fn how(run: &Run, groups: &[Group<'_>]) -> Option<Block> {
     };
     let two = |ms| number::significant(ms, 2);
     let table = Table::first(
-        "Visits of every cell, in order of time",
+        "Visits of every result, in order of time",
         groups,
         columns![|g|
             "cell" Name: g.name;
             "median, frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps());
             "interval" Number: Cell::of(g.interval_text()).details(g.half_width_text()).details(g.interval_label());
             "frames/s of each visit" Wide: each(g).join("; ");
-            "CPUs stood still, ms per s" Number: Cell::sorted(seen(g).and_then(|one| one.stalls_ms_per_s), two);
+            "CPUs stopped, ms per s" Number: Cell::sorted(seen(g).and_then(|one| one.stalls_ms_per_s), two);
             "other programs, CPUs" Wide: seen(g).map(programs);
             "verdict" Wide: Cell::badge(g.verdict()).details(note::lines(g.why()));
         ],
@@ -49,10 +49,10 @@ fn words(run: &Run, groups: &[Group<'_>], known: &[&Group<'_>]) -> String {
     let visits = visits.unwrap_or(1);
     match visits {
         1 => told.push(
-            "Every cell was measured in one visit. Its interval says how far this visit narrowed the number down; another visit may differ by more".to_owned(),
+            "Every result comes from one visit. Its interval is that of this visit; another visit may differ by more".to_owned(),
         ),
         many => told.push(format!(
-            "Every cell was measured in {}, apart in time. The number is their median",
+            "Every result comes from {}, apart in time. The number is their median",
             plural(many, "visit")
         )),
     }
@@ -63,7 +63,7 @@ fn words(run: &Run, groups: &[Group<'_>], known: &[&Group<'_>]) -> String {
     });
     if confident {
         told.push(
-            "The interval covers the median of all visits that might have been made with the probability stated, if visits are independent".to_owned(),
+            "If visits are independent, the interval covers the true median with the probability stated".to_owned(),
         );
     }
     if let Some(estimator) = &run.run.estimator {

@@ -142,7 +142,7 @@ fn why(validity: &Validity) -> String {
         Validity::Valid => "valid".to_owned(),
         Validity::LoadMissed { why } => format!("the load was missed: {why}"),
         Validity::TesterDropped { frames } => {
-            format!("the tester itself dropped {}", plural(*frames, "frame"))
+            format!("the tester dropped {}", plural(*frames, "frame"))
         }
         Validity::Stalled { why } | Validity::Broken { why } => why.clone(),
     }

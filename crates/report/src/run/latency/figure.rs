@@ -5,7 +5,7 @@ use nicety_model::LatencySummary;
 
 use super::{percentiles, share_words, shares};
 use crate::document::Block;
-use crate::document::html::badge;
+use crate::document::html::doubt;
 use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame, Look};
 use crate::figure::{self, Key, Size};
@@ -72,7 +72,7 @@ fn drawn<'g>(
         Some(figure::titled(
             &id,
             group.name,
-            badge(group.verdict()),
+            doubt(group.verdict()),
             drawn,
         ))
     })

@@ -60,7 +60,10 @@ function look(element, spoken) {
   say(byId("point"), element ? element.title : "");
 }
 
-byId("cells").addEventListener("mouseover", (event) => look(event.target.closest("[role=img]"), false));
+byId("cells").addEventListener("mouseover", (event) => {
+  // A page that scrolls under a pointer at rest tells of it too.
+  if (event.movementX || event.movementY) look(event.target.closest("[role=img]"), false);
+});
 byId("cells").addEventListener("mouseleave", () => look(null, false));
 byId("cells").addEventListener("blur", () => look(null, false));
 byId("cells").addEventListener("keydown", (event) => {

@@ -2,7 +2,8 @@
 //!
 //! A value that is not finite has no text; callers show [`ABSENT`].
 
-use nicety_model::compare::Metric;
+use crate::compare::Metric;
+use crate::{Fps, LossRatio};
 
 /// Shown where nothing was measured.
 pub const ABSENT: &str = "–";
@@ -43,7 +44,7 @@ pub fn count(value: u64) -> String {
 
 /// `1 cell`, `3 cells`.
 pub fn plural(n: usize, noun: &str) -> String {
-    nicety_model::counted::plural(n as u64, noun)
+    crate::counted::plural(n as u64, noun)
 }
 
 /// Three significant digits with a decimal prefix: `245 k`, `1.49 M`, `812`.
@@ -175,11 +176,11 @@ pub fn fps(value: Option<f64>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), grouped)
 }
 
-/// Rate in Mbit/s as a bare number: one decimal under 100, else whole.
+/// Rate in Mbit/s as a bare number in three digits, under 100 one decimal: `1,780`, `164`, `31.0`.
 pub fn mbps(value: Option<f64>) -> String {
     match value {
         Some(v) if v.is_finite() && v.abs() < 99.95 => format!("{v:.1}"),
-        Some(v) => grouped(v),
+        Some(v) => grouped(rounded(v, 3)),
         None => ABSENT.to_owned(),
     }
 }
@@ -192,11 +193,26 @@ pub fn bit_rate(value: f64) -> String {
     })
 }
 
+/// Frames per second in three digits with their unit: `208 k frames/s`.
+pub fn frames_per_s(Fps(fps): Fps) -> String {
+    let number = match fps.abs() < 999.5 {
+        // Parts of a frame say nothing.
+        true => grouped(fps),
+        false => short(fps),
+    };
+    format!("{number} frames/s")
+}
+
 /// Loss ratio in per cent with two significant digits: `0.0020 %`; zero is `0 %`.
 pub fn loss(ratio: f64) -> String {
     finite(ratio, |ratio| {
         format!("{} %", significant(ratio * 100.0, 2))
     })
+}
+
+/// As [`loss`].
+pub fn loss_ratio(LossRatio(ratio): LossRatio) -> String {
+    loss(ratio)
 }
 
 /// Share in whole per cent: `99 %`.
@@ -270,6 +286,23 @@ mod tests {
         ] {
             assert_eq!(grouped(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn rates_have_three_digits_and_their_unit() {
+        for (fps, text) in [
+            (0.0, "0 frames/s"),
+            (7.2, "7 frames/s"),
+            (812.4, "812 frames/s"),
+            (4_296.0, "4.30 k frames/s"),
+            (207_917.0, "208 k frames/s"),
+            (999_700.0, "1.00 M frames/s"),
+            (14_880_952.0, "14.9 M frames/s"),
+        ] {
+            assert_eq!(frames_per_s(Fps(fps)), text);
+        }
+        assert_eq!(loss_ratio(LossRatio(0.003_112)), "0.31 %");
+        assert_eq!(mbps(Some(1782.4)), "1,780");
     }
 
     #[test]
