@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::built::BuiltPath;
 use crate::cpu::CpuUse;
 use crate::disturbance::Disturbance;
 use crate::estimate::Estimate;
@@ -158,6 +159,8 @@ pub struct CellResult {
     /// Where frames were lost in the lowest search trial above the throughput: where loss begins.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub overload_ledger: Vec<LossEntry>,
+    /// The path as it was built, and what passed where; absent in older runs.
+    pub built: Option<BuiltPath>,
     /// Frames of the confirm trial.
     pub frames: Option<FrameCounts>,
     /// What each guest carried in the confirm trial, where several share the path: the throughput

@@ -7,6 +7,7 @@
 //! Terms follow RFC 1242, RFC 2285 and RFC 2544; see `docs/methodology/terms.md`.
 
 pub mod bitrate;
+pub mod built;
 pub mod cell;
 pub mod cell_choice;
 pub mod compare;
@@ -42,6 +43,7 @@ pub mod probe;
 pub mod problem;
 pub mod reference;
 pub mod remedy;
+pub mod route;
 pub mod run;
 pub mod shell;
 pub mod sock;
@@ -56,6 +58,7 @@ pub mod vf;
 pub mod windows;
 
 pub use bitrate::{BitRate, BitRateError};
+pub use built::{BuiltPath, BuiltPlace, BuiltThread, Ends, Passage, PlaceFrames};
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
 pub use cpu::{CoreUse, CpuUse, GuestUse, PollUse, WhoUse};
 pub use disturbance::{Disturbance, Program};

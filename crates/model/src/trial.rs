@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::built::PlaceFrames;
 use crate::cpu::CpuUse;
 use crate::frames::{FrameCounts, StreamCounts};
 use crate::hardware::HardwareLatency;
@@ -139,6 +140,9 @@ pub struct TrialRecord {
     pub cpu: Option<CpuUse>,
     /// Where frames were lost.
     pub loss_ledger: Vec<LossEntry>,
+    /// What passed at each place of the path; empty in older runs.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub passed: Vec<PlaceFrames>,
     /// What a reader should know.
     #[serde(default)]
     pub notes: Vec<Note>,

@@ -1,12 +1,12 @@
 //! What every path offers, however it came to be.
 
-use nicety_model::Note;
+use nicety_model::{BuiltPlace, Note};
 use nicety_netdev::link::Mac;
 use nicety_netdev::napi::NapiThread;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 
-use crate::counters::PathCounters;
+use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 
@@ -20,6 +20,21 @@ pub trait Path: Send + Sync {
     /// # Errors
     /// When the kernel does not answer, or a port is gone.
     fn counters(&self) -> Result<PathCounters, NetError>;
+
+    /// Its places that count frames, in the order in which frames from A to B meet them.
+    ///
+    /// # Errors
+    /// As [`Path::counters`].
+    fn places(&self) -> Result<Vec<BuiltPlace>, NetError> {
+        let queues = &self.facts().queues;
+        let queues = |name: &str| queues.iter().find(|(of, _)| of == name);
+        let places = self.counters()?.interfaces.into_iter();
+        let place = |place: InterfaceCounters| BuiltPlace {
+            queues: queues(&place.interface).map(|(_, count)| *count),
+            name: place.interface,
+        };
+        Ok(places.map(place).collect())
+    }
 
     /// Port A, port B.
     fn ports(&self) -> &[PathPort; 2] {
@@ -79,6 +94,8 @@ pub struct PathFacts {
     pub coupling: Coupling,
     /// Its threads that are known.
     pub threads: Vec<PathThread>,
+    /// Receive queues of places whose number is known.
+    pub queues: Vec<(String, u32)>,
     /// What could not be had, one sentence each.
     pub notes: Vec<Note>,
     /// Identifier of the VLAN tag that frames at the ports carry, in and out; none when they are
@@ -104,6 +121,7 @@ impl PathFacts {
             ports,
             coupling,
             threads: Vec::new(),
+            queues: Vec::new(),
             notes: Vec::new(),
             vlan: None,
             stations: 1,

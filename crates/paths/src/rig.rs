@@ -127,6 +127,9 @@ impl Rig {
             b,
             facts: PathFacts {
                 threads,
+                queues: ["a", "d0", "d1", "b"]
+                    .map(|name| (name.to_owned(), queues))
+                    .into(),
                 notes,
                 ..PathFacts::new(kind, ports, coupling)
             },

@@ -257,8 +257,12 @@ impl VmPath {
             facts.notes.push(switch.note().clone().into());
             facts.threads.extend(switch.threads()?);
         }
-        let threads = guests.iter().flat_map(|guest| guest.threads.clone());
-        facts.threads.extend(threads);
+        for guest in &guests {
+            facts.threads.extend(guest.threads.clone());
+            let places = guest.nic_places().zip(&guest.hello.nics);
+            let queues = places.map(|(place, nic)| (place, nic.queues));
+            facts.queues.extend(queues);
+        }
         facts.vlan = spec.ask.switch.tags().then_some(VLAN);
         facts.stations = guests.len().max(1) as u32;
         rig.joined(by_program);

@@ -11,6 +11,8 @@ pub(crate) mod terminal;
 
 use maud::Markup;
 
+use crate::route::Routes;
+
 pub(crate) use badge::{Badge, Tone};
 pub(crate) use cell::Cell;
 pub(crate) use headline::Headline;
@@ -86,6 +88,8 @@ pub enum Block {
     Table(Table),
     /// What somebody may copy.
     Code(String),
+    /// The paths of a run.
+    Routes(Routes),
     /// Under a summary, open on request; a terminal shows it all.
     Folded(String, Vec<Block>),
     /// Figures and what belongs to them: pages only.

@@ -148,10 +148,12 @@ pub(crate) fn fill<'t, T>(
         let all = things.iter().filter_map(|thing| draw(thing, room));
         all.take(DRAWN).collect()
     };
-    let all = drawn(Room::Third);
+    // Seldom has one of them no figure: then the others have more room.
+    let room = Room::of(things.len());
+    let all = drawn(room);
     match Room::of(all.len()) {
-        Room::Third => all,
-        wider => drawn(wider),
+        same if same == room => all,
+        other => drawn(other),
     }
 }
 

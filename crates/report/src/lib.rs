@@ -34,6 +34,7 @@ pub mod probe;
 pub mod prometheus;
 mod ranking;
 pub mod remedy;
+mod route;
 pub mod rules;
 mod run;
 pub mod skips;

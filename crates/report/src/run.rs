@@ -3,7 +3,6 @@
 mod cells;
 mod control;
 mod cpu;
-mod flow;
 mod grid;
 mod hardware;
 mod heat;
@@ -32,6 +31,7 @@ use crate::guests;
 use crate::json;
 use crate::number::{self, plural};
 use crate::pick::{self, Group};
+use crate::route::Routes;
 use crate::{skips, sock};
 use throughput::{Throughput, Unit};
 
@@ -55,6 +55,8 @@ impl Report for Run {
             Medium::Markdown => doc.opening.push(Block::Text(how(run))),
             Medium::Page => page(&mut doc, run, &groups)?,
         }
+        doc.opening
+            .extend(Routes::of(run, &groups).map(Block::Routes));
         results(&mut doc, run, &groups);
         doc.list("others", "The other paths", answer::others(run, &groups));
         sock::section(&mut doc, &run.sockets, Vec::new())?;
@@ -64,7 +66,7 @@ impl Report for Run {
             doc.section("loss", "Loss against load", loss::blocks(run, &groups));
             doc.section("latency", "Latency", latency::blocks(&groups));
             doc.section("cpu", "CPU time", cpus(&groups));
-            doc.section("ledger", "Where frames were lost", deaths(&groups));
+            doc.section("ledger", "Where frames were lost", ledger::blocks(&groups));
         }
         beside(&mut doc, run);
         let worth_telling = match medium {
@@ -220,19 +222,6 @@ fn cpus(groups: &[Group<'_>]) -> Vec<Block> {
         Some(table) => Block::Table(table),
         None => Block::text("CPU time was not read."),
     });
-    blocks
-}
-
-fn deaths(groups: &[Group<'_>]) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    if let Some(grid) = figures("lost", groups, |group, _| flow::figure(group), |_| html! {}) {
-        blocks.push(Block::text(
-            "Lost frames from left to right in the order of the path: each place with its share of the \
-             loss.",
-        ));
-        blocks.push(Block::Drawn(grid));
-    }
-    blocks.extend(ledger::blocks(groups));
     blocks
 }
 

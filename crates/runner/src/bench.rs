@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use nicety_host::placement::Placement;
 use nicety_host::programs::Programs;
 use nicety_host::roots::ProcRoot;
+use nicety_host::tasks::label_of;
 use nicety_model::note::MachineNote;
-use nicety_model::{CellKey, CellResult, Disturbance, Fps, LimitKey};
-use nicety_paths::Coupling;
+use nicety_model::{BuiltPath, BuiltThread, CellKey, CellResult, Disturbance, Fps, LimitKey};
+use nicety_paths::{Coupling, Path};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
 use nicety_search::schedule::Task;
@@ -27,6 +29,26 @@ use crate::{stamps, tester_limit};
 
 /// Programs that are written down as having used the CPUs.
 const PROGRAMS: usize = 5;
+
+/// The path as it was built; absent where its counters cannot be read any more.
+fn built(path: &dyn Path, placement: &Placement) -> Option<BuiltPath> {
+    let testers = placement.tester.iter();
+    Some(BuiltPath {
+        tester_cpus: testers.map(|tester| tester.cpu).collect(),
+        threads: path
+            .facts()
+            .threads
+            .iter()
+            .map(|thread| BuiltThread {
+                at: thread.interface.clone(),
+                name: label_of(&thread.thread.name),
+                cpus: thread.cpus.clone(),
+            })
+            .collect(),
+        places: path.places().ok()?,
+        ..BuiltPath::default()
+    })
+}
 
 /// One repeat of one cell, or one visit of the control cell.
 #[derive(Debug, Clone)]
@@ -168,6 +190,7 @@ impl Bench {
             in_sender: path.facts().coupling == Coupling::SenderContext,
             drift: None,
             disturbance: Some(disturbance),
+            built: built(path, placement),
         });
         record.dir.append_cell(&result)?;
         Ok(result)

@@ -18,7 +18,7 @@ mod record;
 use std::time::Duration;
 
 use nicety_model::note::SearchNote;
-use nicety_model::{ConfirmResult, Fps, Note, Purpose, SearchBounds, TrialRecord};
+use nicety_model::{ConfirmResult, Fps, Note, Purpose, SearchBounds, StreamCounts, TrialRecord};
 
 use crate::goal::GoalError;
 use crate::machine::{Left, Search};
@@ -469,10 +469,15 @@ impl Cell {
     }
 }
 
-/// A record without its streams: what the result needs of it.
+/// A record of whose streams only the frames are left: what the result needs of it.
 fn light(record: &TrialRecord) -> TrialRecord {
+    let frames = |stream: &StreamCounts| StreamCounts {
+        stream: stream.stream,
+        frames: stream.frames,
+        ..StreamCounts::default()
+    };
     TrialRecord {
-        streams: Vec::new(),
+        streams: record.streams.iter().map(frames).collect(),
         ..record.clone()
     }
 }

@@ -310,6 +310,7 @@ impl Sut {
             latency_us: None,
             cpu: None,
             loss_ledger: Vec::new(),
+            passed: Vec::new(),
             notes: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@
 
 mod hardware;
 mod loss_ledger;
+mod passed;
 mod record;
 mod resting;
 mod stalls;
@@ -232,6 +233,7 @@ impl<'a> Trials<'a> {
                     .zip(softnet)
                     .map(|(old, new)| new.since(&old));
                 let beside = loss_ledger::beside_path(softnet.as_ref(), report.tester_drops);
+                record.passed = passed::between(&before.counters, &after);
                 let after = loss_ledger::without_xdp(&before.counters, after, &report);
                 record.loss_ledger =
                     loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);

@@ -101,6 +101,7 @@ fn namespace_guest(_: Privilege) {
         .map(|p| p.interface.as_str())
         .collect();
     assert_eq!(order, ["a", "d0", "guest g0", "guest g1", "d1", "b"]);
+    packet::on_the_picture(&path, &[("kind", "vm"), ("guest", "netns")]);
     for place in order {
         for counter in ["rx_packets", "tx_packets"] {
             let name = format!("{place} {counter}");
@@ -242,6 +243,7 @@ fn moved(path: &dyn Path, before: &nicety_paths::PathCounters, name: &str) -> u6
 fn carries(_: Privilege) {
     let path = build();
     assert_eq!(path.facts().kind, "bridge");
+    packet::on_the_picture(&path, &[("kind", "bridge")]);
     for (from, near, far) in [(0, "a", "b"), (1, "b", "a")] {
         let before = path.counters().unwrap();
         ping(&path, from, 100, 60);

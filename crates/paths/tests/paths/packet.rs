@@ -128,3 +128,20 @@ pub fn context_switches(pid: u32) -> u64 {
 pub fn is_napi_thread(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("napi/"))
 }
+
+/// Every place of the path that counts frames has a station on the picture of a path with these
+/// parameters.
+pub fn on_the_picture(path: &dyn nicety_paths::Path, words: &[(&str, &str)]) {
+    let words: nicety_model::path::Words = words
+        .iter()
+        .map(|(key, word)| ((*key).to_owned(), (*word).to_owned()))
+        .collect();
+    let spec = nicety_model::PathSpec::try_from(&words).unwrap();
+    let route = nicety_model::route::Route::of(&spec);
+    for place in path.places().unwrap() {
+        let drawn = route
+            .stations()
+            .any(|station| station.names.contains(&place.name));
+        assert!(drawn, "{spec}: {} is not on its picture", place.name);
+    }
+}

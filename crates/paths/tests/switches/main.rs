@@ -135,6 +135,7 @@ fn carries(path: &dyn Path, worker: Option<&str>) {
     for from in [0, 1] {
         ping(path, from, 10, 60);
     }
+    packet::on_the_picture(path, &[("kind", path.facts().kind)]);
     let before = path.counters().unwrap();
     let worked = worker.map(|name| cpu_ns(path, name));
     for (from, bytes) in [(0, 60), (1, 60), (0, 1514), (1, 1514)] {

@@ -141,7 +141,10 @@ fn try_build(spec: &VmSpec) -> Result<Result<VmPath, PathError>, Skip> {
 }
 
 fn build(words: &[(&str, &str)]) -> Result<VmPath, Skip> {
-    Ok(try_build(&spec(words))?.unwrap_or_else(|error| panic!("{error}")))
+    let path = try_build(&spec(words))?.unwrap_or_else(|error| panic!("{error}"));
+    let words: Vec<_> = words.iter().copied().chain([("kind", "vm")]).collect();
+    packet::on_the_picture(&path, &words);
+    Ok(path)
 }
 
 /// Sends frames one by one, each after the one before has arrived.

@@ -187,6 +187,7 @@ fn blocks(all: &[Block]) -> Markup {
                 },
                 Block::Table(of) => (table(of)),
                 Block::Code(text) => pre { code { (text) } },
+                Block::Routes(routes) => (routes.drawn()),
                 Block::Folded(summary, inner) => details { summary { (summary) } (blocks(inner)) },
                 Block::Drawn(drawing) => (drawing),
             }

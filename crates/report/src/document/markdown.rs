@@ -5,6 +5,9 @@ use std::io::Write;
 use super::{Block, Cell, Document, Table};
 use crate::error::{ReportError, write_text};
 
+/// Columns for the picture of a path.
+const ROUTES: usize = 96;
+
 /// Writes the answer, then each section under its heading.
 pub(crate) fn write(document: &Document, out: &mut impl Write) -> Result<(), ReportError> {
     let mut page = String::new();
@@ -58,6 +61,13 @@ fn blocks(page: &mut String, blocks: &[Block]) {
                 page.push_str(&terms.iter().map(line).collect::<Vec<_>>().join("\n"));
             }
             Block::Table(of) => table(page, of),
+            Block::Routes(routes) => {
+                let lines = routes.lines(ROUTES).into_iter();
+                // Names are untrusted, and nothing in a code block can be escaped.
+                let safe = |line: String| format!("    {}", line.replace('<', "‹"));
+                let lines: Vec<String> = lines.map(safe).collect();
+                page.push_str(&lines.join("\n"));
+            }
             // An indented block needs no fence that the text could close.
             Block::Code(text) => {
                 let lines = text.lines();

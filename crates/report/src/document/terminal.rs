@@ -128,6 +128,12 @@ impl Page {
                 }
                 Block::Table(table) => self.table(table),
                 Block::Code(text) => self.prose(indent, text, ""),
+                Block::Routes(routes) => {
+                    self.blank();
+                    for line in routes.lines(usize::from(self.width)) {
+                        self.line(&visible(&line));
+                    }
+                }
                 Block::Folded(_, blocks) => self.blocks(indent, blocks),
                 Block::Drawn(_) => {}
             }

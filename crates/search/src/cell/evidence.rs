@@ -2,8 +2,8 @@
 
 use nicety_model::note::SearchNote;
 use nicety_model::{
-    CellKey, CellResult, ConfirmResult, Disturbance, Estimate, Fps, Note, SCHEMA, SearchBounds,
-    TrialRecord, Verdict,
+    BuiltPath, CellKey, CellResult, ConfirmResult, Disturbance, Estimate, Fps, Note, Passage,
+    SCHEMA, SearchBounds, TrialRecord, Verdict,
 };
 
 use super::Cell;
@@ -32,12 +32,14 @@ pub struct CellContext {
     pub drift: Option<Drift>,
     /// Other users of the CPUs meanwhile.
     pub disturbance: Option<Disturbance>,
+    /// The path as it was built; what passed in it is filled in here.
+    pub built: Option<BuiltPath>,
 }
 
 /// Label of other programs' time in [`nicety_model::CpuUse::who`].
 const OTHER: &str = "other";
 
-/// Loads at most this many times the lower bound tell where frames die first; far above it
+/// Loads at most this many times the lower bound tell where frames are lost first; far above it
 /// everything overflows.
 const JUST_ABOVE: f64 = 2.0;
 
@@ -133,6 +135,11 @@ impl Cell {
                 .as_ref()
                 .map_or_else(Vec::new, |r| r.loss_ledger.clone()),
             overload_ledger: overload.map_or_else(Vec::new, |r| r.loss_ledger.clone()),
+            built: context.built.map(|built| BuiltPath {
+                confirm: self.confirm.as_ref().and_then(Passage::of),
+                overload: overload.and_then(Passage::of),
+                ..built
+            }),
             frames: self.confirm.as_ref().map(|record| record.frames),
             guests: self
                 .confirm

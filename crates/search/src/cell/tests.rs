@@ -32,6 +32,7 @@ fn context() -> CellContext {
         in_sender: false,
         drift: None,
         disturbance: None,
+        built: None,
     }
 }
 

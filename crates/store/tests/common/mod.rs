@@ -68,6 +68,7 @@ pub fn trial(index: u32) -> TrialRecord {
         latency_us: None,
         cpu: None,
         loss_ledger: Vec::new(),
+        passed: Vec::new(),
         notes: vec![Note::Recorded("日本".to_owned())],
     }
 }
@@ -103,6 +104,7 @@ pub fn cell(repeat: u32) -> CellResult {
         cpu: None,
         loss_ledger: Vec::new(),
         overload_ledger: Vec::new(),
+        built: None,
         frames: None,
         guests: Vec::new(),
         disturbance: None,

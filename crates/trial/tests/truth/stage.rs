@@ -281,6 +281,7 @@ pub fn search_cell(
         in_sender: false,
         drift: None,
         disturbance: None,
+        built: None,
     })
 }
 
