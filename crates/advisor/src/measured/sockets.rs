@@ -168,6 +168,7 @@ mod tests {
             cells: Vec::new(),
             control: None,
             summary: Vec::new(),
+            remedies: Vec::new(),
             sockets: vec![
                 series(SockTest::TcpRr, "veth/tcp_rr/64"),
                 series(SockTest::TcpStream, "veth/tcp_stream/65536"),

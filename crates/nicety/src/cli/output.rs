@@ -22,8 +22,7 @@ pub struct GlobalArgs {
         value_name = "WHEN",
         value_enum,
         default_value_t,
-        hide_default_value = true,
-        hide_possible_values = true
+        hide_default_value = true
     )]
     pub color: When,
 }

@@ -203,6 +203,7 @@ const VERBS: &[&str] = &[
     "Measure",
     "Open",
     "Overwrite",
+    "Pass",
     "Pin",
     "Print",
     "Put",

@@ -77,8 +77,8 @@ fn wrong_usage_is_one_line() {
             "unknown argument --jsn; did you mean --json?",
         ),
         (
-            &["bench", "--frobnicate"],
-            "unknown argument --frobnicate; see nicety bench --help",
+            &["bench", "--zzz"],
+            "unknown argument --zzz; see nicety bench --help",
         ),
         (
             &["bench", "a.toml", "b.toml"],

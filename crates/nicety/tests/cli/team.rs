@@ -24,6 +24,11 @@ fn a_team_keeps_runs_on_a_server() {
     let store = &server.url("team");
     let told = store.replace("/team?host=", "") + "/team";
     let empty = runs(dir, store, &["list"]).run();
+    assert!(
+        empty.assert_code(0).stderr.starts_with("no runs kept yet"),
+        "{empty:?}"
+    );
+    let empty = runs(dir, store, &["show", "1"]).run();
     let line = empty.assert_code(2).only_line();
     assert!(
         line.starts_with(&format!("there is no store {told}; ")),

@@ -150,8 +150,8 @@ fn an_event_says_which_port_and_tenant_and_what_it_sends() {
 #[test]
 fn the_guide_names_every_event() {
     let guide = include_str!("../../../../docs/guide/police.md");
-    let (_, list) = guide.split_once("`NICETY_EVENT` (").unwrap();
-    let (list, _) = list.split_once("),").unwrap();
+    let (_, list) = guide.split_once("- `NICETY_EVENT`: ").unwrap();
+    let (list, _) = list.split_once("\n- ").unwrap();
     let named: Vec<_> = list
         .split(',')
         .map(|name| name.trim().trim_matches('`'))
