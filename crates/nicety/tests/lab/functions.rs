@@ -195,7 +195,7 @@ fn several(out: &Path) {
         assert!(guest["received"].as_u64() > Some(0), "{trial}");
     }
     let notes = meta(run)["notes"].to_string();
-    assert!(notes.contains("2 guests share the port, "), "{notes}");
+    assert!(notes.contains("2 guests share the port; "), "{notes}");
     let skipped = meta(&out.join("many"))["skipped"][0].clone();
     assert_eq!(
         skipped["reason"],

@@ -68,8 +68,10 @@ fn a_matrix_is_in_every_report() {
     assert_eq!(read("c.csv").lines().count(), 1);
     assert!(read("m.md").contains("## Socket workloads"));
     let cases = read("j.xml");
-    assert!(cases.contains("tests=\"8\" failures=\"0\""), "{cases}");
-    assert_eq!(cases.matches("<testcase classname=\"bridge\"").count(), 8);
+    for counted in ["tests=\"8\"", "failures=\"0\""] {
+        assert!(cases.contains(counted), "{cases}");
+    }
+    assert_eq!(cases.matches("classname=\"bridge\"").count(), 8);
     assert!(cases.contains(" transactions/s, p99 "), "{cases}");
     let page = read("p.html");
     assert!(page.contains("message size, bytes") && page.contains("parallel flows"));

@@ -185,7 +185,7 @@ fn namespace_guests(_: Privilege) {
             .iter()
             .any(|note| note.to_string().starts_with(words))
     };
-    assert!(said("3 guests share the tester's interfaces, "));
+    assert!(said("3 guests share the tester's interfaces; "));
     assert!(said("guest2 is a network namespace with macvlan: "));
 }
 
