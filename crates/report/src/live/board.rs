@@ -1,6 +1,6 @@
 //! What the live view shows: the state of a run, changed by what happens to it.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use nicety_model::run::CellSummary;
@@ -142,14 +142,15 @@ impl Board {
     pub fn of<'k>(keys: impl Iterator<Item = &'k CellKey> + Clone, repeats: u32) -> Self {
         let names = keys.clone().map(|key| (key.path_name(), key.name()));
         let mut board = Self::new(names, repeats);
-        for key in keys {
-            if let Some(square) = board.square(&key.name()) {
-                square.point = Some(Point {
-                    frame_size_bytes: key.frame_size_bytes,
-                    direction: key.direction,
-                    flows: key.flows,
-                });
-            }
+        // A plan may have a hundred thousand cells: none is looked for among the others.
+        let point = |key: &CellKey| Point {
+            frame_size_bytes: key.frame_size_bytes,
+            direction: key.direction,
+            flows: key.flows,
+        };
+        let points: HashMap<String, Point> = keys.map(|key| (key.name(), point(key))).collect();
+        for (name, square) in board.rows.iter_mut().flat_map(|row| &mut row.cells) {
+            square.point = points.get(name).copied();
         }
         board
     }
