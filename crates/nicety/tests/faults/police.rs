@@ -31,6 +31,10 @@ impl Scene for Daemon {
         self.0.police(&["run", policy.to_str().unwrap()])
     }
 
+    fn ends(&self) -> bool {
+        false
+    }
+
     fn span(&self) -> Duration {
         Duration::from_millis(1_500)
     }

@@ -9,7 +9,7 @@ tests=$2
 uname -r
 # Slow under emulation: a cell may well end without a result, which is a negative answer.
 measure() {
-    nicety bench "$out/plan.toml" --engine "$1" --time-box 20s --out "$out/$1" >/dev/null || [ $? -eq 1 ]
+    nicety bench "$out/plan.toml" --engine "$1" --time-box 40s --out "$out/$1" >/dev/null || [ $? -eq 1 ]
     echo "measured $1"
 }
 
@@ -42,7 +42,7 @@ left() {
 
 both() { echo $(($(packets eth0 $1) + $(packets eth1 $1))); }
 tx=$(both tx) rx=$(both rx)
-nicety bench "$out/ports.toml" --engine pktgen --time-box 20s --out "$out/pktgen" >"$out/log" 2>&1 ||
+nicety bench "$out/ports.toml" --engine pktgen --time-box 30s --out "$out/pktgen" >"$out/log" 2>&1 ||
     [ $? -eq 1 ] || { cat "$out/log"; exit 1; }
 grep -o 'eth[01]: stamps again.*' "$out/log" || { cat "$out/log"; exit 1; }
 echo "stamps: ledgers $(ls /run/nicety | grep -c '^hwtstamp-')"

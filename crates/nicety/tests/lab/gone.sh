@@ -46,7 +46,7 @@ number() { cat /sys/class/net/eth0/ifindex; }
 # Of the other tenant: its limiter, which is the one from the beginning, and what is said of it.
 other() {
     [ "$(cat /sys/class/net/nicety*/ifindex)" = "$limiter" ] && ! said "port p0" && kill -0 $flood &&
-        status | grep -q "p0 .* 1mbit .*holds" && echo "the other: as before"
+        status | grep -q "p0 .* 1.0 Mbit/s .*holds" && echo "the other: as before"
 }
 # The NIC is gone: $1 times in all.
 gone() {

@@ -78,7 +78,8 @@ fn charts_are_saved_as_files_that_stand_alone() {
             browser.open(page, 1280, scheme);
             let told = browser.value(
                 r##"(async () => {
-                const figure = document.querySelector("figure");
+                // The picture of the path is a figure too, of text.
+                const figure = document.querySelector("figure:has(svg)");
                 const chart = alone(figure);
                 const parsed = new DOMParser().parseFromString(chart.text, "image/svg+xml");
                 const picture = await png(chart);
