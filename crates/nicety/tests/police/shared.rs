@@ -273,7 +273,7 @@ fn ports_come_and_go_and_others_meddle() {
         let report: Value = serde_json::from_str(&told.assert_code(code).stdout).unwrap();
         assert_eq!(report["policed"] == true, code == 1, "{report}");
         assert_eq!(
-            told.stderr.contains("nicety police shares a link"),
+            told.stderr.contains("nicety police limits this port"),
             code == 1
         );
     }
