@@ -241,11 +241,16 @@ impl Running {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
-    /// Waits for the end; who still runs after `patience` gets the signal first.
+    /// Waits for the end; who still runs after `patience`, or when `settled` says so, gets the signal first.
     #[allow(dead_code, reason = "used where a program may go on")]
-    pub fn end_within(mut self, patience: Duration, signal: Signal) -> Ended {
+    pub fn end_when(
+        mut self,
+        settled: impl Fn() -> bool,
+        patience: Duration,
+        signal: Signal,
+    ) -> Ended {
         let end = Instant::now() + patience;
-        while Instant::now() < end && self.child.try_wait().unwrap().is_none() {
+        while Instant::now() < end && !settled() && self.child.try_wait().unwrap().is_none() {
             sleep(Duration::from_millis(5));
         }
         self.signal_if_there(signal);

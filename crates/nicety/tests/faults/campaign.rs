@@ -26,9 +26,9 @@ pub trait Scene {
     /// How long it takes when nothing happens, or longer than it takes to be in its stride.
     fn span(&self) -> Duration;
 
-    /// Whether it ends by itself; a daemon is told to.
-    fn ends(&self) -> bool {
-        true
+    /// Whether a daemon is in its stride, and may be told to end; others end by themselves.
+    fn settled(&self) -> bool {
+        false
     }
 
     /// What a user does after an accident: usually the next start of something.
@@ -117,13 +117,8 @@ pub fn signals(name: &str, scene: &impl Scene, signal: Signal) {
     );
 }
 
-/// How long a traced program is waited for: to its end where it has one, however busy the machine is.
-fn patience(scene: &impl Scene) -> Duration {
-    match scene.ends() {
-        true => Duration::from_secs(15),
-        false => scene.span(),
-    }
-}
+/// How long a traced program is waited for at most, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What happens to a system call: `signal=KILL`, `error=EIO`.
 fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
@@ -149,7 +144,7 @@ fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, u
         return None;
     }
     let running = traced(scene, log, None).start();
-    running.end_within(patience(scene), Signal::TERM);
+    running.end_when(|| scene.settled(), PATIENCE, Signal::TERM);
     // The tracer writes its last lines on its own.
     sleep(Duration::from_millis(300));
     let text = fs::read_to_string(log.path().join("trace")).unwrap();
@@ -188,7 +183,7 @@ pub fn system_calls(name: &str, scene: &impl Scene, what: &str, accident: &str) 
         let inject = format!("{call}:{what}:when={nth}");
         let running = traced(scene, &log, Some(&inject)).start();
         // A daemon that takes the error goes on.
-        let ended = running.end_within(patience(scene), Signal::TERM);
+        let ended = running.end_when(|| scene.settled(), PATIENCE, Signal::TERM);
         let said = format!("{name}, {inject}: {ended:?}");
         assert_ne!(ended.status.code(), Some(101), "{said}");
         let killed = ended.status.signal();

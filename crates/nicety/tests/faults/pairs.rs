@@ -44,7 +44,8 @@ fn every_pair_of_commands_at_once() {
                 let both = [call(first).start(), call(second).start()];
                 sleep(Duration::from_millis(150));
                 for running in both {
-                    let ended = running.end_within(Duration::from_millis(100), Signal::TERM);
+                    let ended =
+                        running.end_when(|| false, Duration::from_millis(100), Signal::TERM);
                     assert_ne!(
                         ended.status.code(),
                         Some(101),

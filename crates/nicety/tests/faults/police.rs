@@ -31,8 +31,8 @@ impl Scene for Daemon {
         self.0.police(&["run", policy.to_str().unwrap()])
     }
 
-    fn ends(&self) -> bool {
-        false
+    fn settled(&self) -> bool {
+        self.0.path("state/state.json").exists()
     }
 
     fn span(&self) -> Duration {
@@ -41,6 +41,8 @@ impl Scene for Daemon {
 
     fn recover(&self) {
         restore(&self.0);
+        // Made by the first period of the next one; a daemon that never came so far left none.
+        let _ = fs::remove_file(self.0.path("state/state.json"));
     }
 
     fn state(&self) -> Vec<String> {
