@@ -218,7 +218,8 @@ examples() {
         cat "$work/examples"
         return 1
     }
-    grep -c '^test .* \.\.\. ok$' "$work/examples" >>"$work/passed"
+    # grep fails when there are none.
+    grep -c '^test .* \.\.\. ok$' "$work/examples" >>"$work/passed" || true
 }
 
 # The programs that boot the lab, and the others.
