@@ -52,7 +52,7 @@ notes! {
         "N039" "netfilter" Caution Problem
         Netfilter
             => ("The module br_netfilter is loaded, so netfilter sees every frame of the path's bridge and slows it.")
-            + "Unload the module, unless your own bridges use it.",
+            + "Unload br_netfilter, unless your own bridges use it.",
 
         "N040" "ovs" Info Condition
         Ovs { switch: OvsSwitch, by_itself: bool }
