@@ -1,18 +1,13 @@
 //! A count with its noun.
 
+use crate::number::separated;
+
 /// `1 cell`, `3 cells`, `12,000 frames`, `2 directories`.
 pub fn plural(count: u64, noun: &str) -> String {
     if count == 1 {
         return format!("1 {noun}");
     }
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3 + noun.len() + 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
+    let text = separated(&count.to_string());
     match noun.strip_suffix('y') {
         Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => text + " " + stem + "ies",
         _ => text + " " + noun + "s",

@@ -22,13 +22,18 @@ pub fn grouped(value: f64) -> String {
         return ABSENT.to_owned();
     }
     let rounded = value.round();
-    let digits = format!("{:.0}", rounded.abs());
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
-    if rounded < 0.0 {
-        text.push('-');
+    let digits = separated(&format!("{:.0}", rounded.abs()));
+    match rounded < 0.0 {
+        true => format!("-{digits}"),
+        false => digits,
     }
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+}
+
+/// Decimal digits with thousands separators.
+pub(crate) fn separated(digits: &str) -> String {
+    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

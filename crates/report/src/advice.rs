@@ -202,7 +202,7 @@ mod tests {
     use nicety_model::finding::{Certainty, Gain, Waiting};
 
     use super::*;
-    use crate::document::terminal::Options;
+    use crate::document::terminal::shown;
 
     fn finding(id: &str, risk: Risk, gain: Gain) -> Finding {
         Finding {
@@ -246,12 +246,6 @@ mod tests {
                 waiting("T19", "--rtt TIME"),
             ],
         }
-    }
-
-    fn shown(advice: &Advice, width: u16, colour: bool) -> String {
-        let mut out = Vec::new();
-        crate::table(advice, &mut out, Options { width, colour }).unwrap();
-        String::from_utf8(out).unwrap()
     }
 
     #[test]

@@ -141,7 +141,6 @@ mod tests {
     use nicety_model::finding::Gain;
 
     use super::*;
-    use crate::document::terminal::Options;
 
     fn rules() -> RuleReports {
         let reason = |risk| RuleReason {
@@ -170,13 +169,7 @@ mod tests {
     }
 
     fn shown(report: &impl Report, width: u16) -> String {
-        let mut out = Vec::new();
-        let options = Options {
-            width,
-            colour: false,
-        };
-        crate::table(report, &mut out, options).unwrap();
-        String::from_utf8(out).unwrap()
+        crate::document::terminal::shown(report, width, false)
     }
 
     #[test]

@@ -129,7 +129,6 @@ mod tests {
     use nicety_model::knob::Knob;
 
     use super::*;
-    use crate::document::terminal::Options;
 
     fn transaction(id: u32, phase: &str, names: &[&str]) -> TransactionReport {
         let setting = |name: &&str| SettingReport {
@@ -153,13 +152,7 @@ mod tests {
     }
 
     fn shown(report: &impl Report, width: u16) -> String {
-        let mut out = Vec::new();
-        let options = Options {
-            width,
-            colour: false,
-        };
-        crate::table(report, &mut out, options).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = crate::document::terminal::shown(report, width, false);
         for line in text.lines() {
             assert!(line.chars().count() <= width.into(), "{width}: {line}");
         }

@@ -31,6 +31,7 @@ mod package;
 #[path = "../docs/page.rs"]
 #[allow(dead_code, reason = "the tests of the documentation use the rest")]
 mod page;
+mod plan_file;
 mod probe;
 mod refused;
 mod runs;

@@ -25,6 +25,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Call, Ended, nicety};
 use crate::lab::Lab;
+use crate::plan_file::plan;
 
 const SETUP: &str = "
 set -e
@@ -56,24 +57,6 @@ fn changes() -> Vec<(Value, &'static str, &'static str)> {
             "4096 131072 8388608",
         ),
     ]
-}
-
-/// A plan as `nicety tune plan --json` writes it, of this boot.
-fn plan(changes: &[(Value, &str, &str)]) -> Value {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let changes: Vec<Value> = changes
-        .iter()
-        .map(|(knob, from, to)| json!({"knob": knob, "from": from, "to": to}))
-        .collect();
-    let finding = json!({
-        "id": "T00", "rule": "test", "subject": "x", "is": "", "should": "", "why": "", "source": "",
-        "cost": "", "risk": "low", "certainty": "certain", "effect": "now", "changes": changes,
-        "advice": []
-    });
-    json!({
-        "schema": 1, "goal": "throughput", "boot_id": boot.trim(), "findings": [finding],
-        "waiting": []
-    })
 }
 
 impl Bench {

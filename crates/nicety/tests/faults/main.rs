@@ -18,6 +18,8 @@ mod harness;
 mod lab;
 #[path = "../cli/leftovers.rs"]
 mod leftovers;
+#[path = "../cli/plan_file.rs"]
+mod plan_file;
 #[path = "../police/uplink.rs"]
 #[allow(dead_code, reason = "shared with the tests of the police")]
 mod uplink;

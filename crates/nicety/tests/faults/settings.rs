@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::campaign::{self, Scene};
 use crate::harness::{Call, alone, nicety, once};
 use crate::lab::Lab;
+use crate::plan_file::plan;
 
 const SETUP: &str = "
 set -e
@@ -18,19 +19,6 @@ ip link add v0 type veth peer name v1
 for link in v0 v1; do ip link set $link up; done
 echo '4096 131072 6291456' >/proc/sys/net/ipv4/tcp_rmem
 ";
-
-/// A plan as `nicety tune plan --json` writes it, of this boot.
-fn plan(file: &Path, changes: &Value) {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let finding = json!({
-        "id": "T00", "rule": "test", "subject": "x", "is": "", "should": "", "why": "", "source": "",
-        "cost": "", "risk": "low", "certainty": "certain", "effect": "now", "changes": changes, "advice": []
-    });
-    let plan = json!({
-        "schema": 1, "goal": "throughput", "boot_id": boot.trim(), "findings": [finding], "waiting": []
-    });
-    fs::write(file, plan.to_string()).unwrap();
-}
 
 struct Apply {
     lab: Lab,
@@ -49,14 +37,15 @@ impl Apply {
 impl Scene for Apply {
     fn call(&self) -> Call {
         let file = self.dir.path().join("plan.json");
-        plan(
-            &file,
-            &json!([
-                {"knob": {"kind": "mtu", "interface": "v0"}, "from": "1500", "to": "9000"},
-                {"knob": {"kind": "feature", "interface": "v0", "feature": "tx-tcp-segmentation"}, "from": "on", "to": "off"},
-                {"knob": {"kind": "sysctl", "name": "net.ipv4.tcp_rmem"}, "from": "4096 131072 6291456", "to": "4096 131072 8388608"},
-            ]),
-        );
+        let feature =
+            json!({"kind": "feature", "interface": "v0", "feature": "tx-tcp-segmentation"});
+        let rmem = json!({"kind": "sysctl", "name": "net.ipv4.tcp_rmem"});
+        let changes = [
+            (json!({"kind": "mtu", "interface": "v0"}), "1500", "9000"),
+            (feature, "on", "off"),
+            (rmem, "4096 131072 6291456", "4096 131072 8388608"),
+        ];
+        fs::write(&file, plan(&changes).to_string()).unwrap();
         self.tune(&["apply", file.to_str().unwrap(), "--confirm-within", "60s"])
     }
 
@@ -122,10 +111,8 @@ impl Persist {
 impl Scene for Persist {
     fn call(&self) -> Call {
         let file = self.0.path().join("plan.json");
-        plan(
-            &file,
-            &json!([{"knob": {"kind": "sysctl", "name": "net.core.rmem_max"}, "from": "212992", "to": "16777216"}]),
-        );
+        let knob = json!({"kind": "sysctl", "name": "net.core.rmem_max"});
+        fs::write(&file, plan(&[(knob, "212992", "16777216")]).to_string()).unwrap();
         self.tune(&["persist", file.to_str().unwrap()])
     }
 

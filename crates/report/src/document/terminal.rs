@@ -465,3 +465,12 @@ fn visible(text: &str) -> String {
         })
         .collect()
 }
+
+/// A report as a terminal shows it.
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+pub(crate) fn shown(report: &impl crate::Report, width: u16, colour: bool) -> String {
+    let mut out = Vec::new();
+    crate::table(report, &mut out, Options { width, colour }).unwrap();
+    String::from_utf8(out).unwrap()
+}
