@@ -161,7 +161,7 @@ contributor_root() {
 done'
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
     within "$work/log" -- chroot "$root" sh -c \
-        'apt-get -q update && apt-get -q install -y --no-install-recommends gcc libc6-dev make git ca-certificates' ||
+        'apt-get -q update && apt-get -q install -y --no-install-recommends gcc libc6-dev make git ca-certificates protobuf-compiler libprotobuf-dev' ||
         { echo "SKIP quickstart contributor: Debian's compiler cannot be installed: $(tail -n 1 "$work/log")"; return 1; }
 }
 

@@ -36,9 +36,9 @@ install() (
     fi
     apt_install "$@" || exit 1
     have systemctl || exit 0
-    for service in openvswitch-switch irqbalance prometheus prometheus-node-exporter postgresql tuned; do
-        if [[ " $* " == *" $service "* ]]; then
-            systemctl disable --quiet "$service.service" >&2 || true
+    for package in openvswitch-switch irqbalance prometheus prometheus-node-exporter postgresql tuned etcd-server; do
+        if [[ " $* " == *" $package "* ]]; then
+            systemctl disable --quiet "${package/%etcd-server/etcd}.service" >&2 || true
         fi
     done
 )
@@ -53,7 +53,7 @@ wish() {
 }
 
 # Program and the Debian package that has it.
-needs=("cc gcc" "curl curl")
+needs=("cc gcc" "curl curl" "${PROTOC:-protoc} protobuf-compiler")
 if [ "$purpose" = test ]; then
     needs+=("ip iproute2" "tc iproute2" "nft nftables" "ethtool ethtool" "sysctl procps" "unshare util-linux"
         "setpriv util-linux" "flock util-linux" "timeout coreutils")
@@ -78,6 +78,12 @@ for need in "${needs[@]}"; do
 done
 # gcc alone does not bring the C library's start files.
 if [ ! -e /usr/include/stdlib.h ]; then packages+=(libc6-dev); fi
+# The client of etcd is made of descriptions that include protobuf's own. Without them its build stops.
+protoc=$(command -v "${PROTOC:-protoc}" || echo /usr/bin/protoc)
+descriptions=google/protobuf/descriptor.proto
+if [ ! -e "${PROTOC_INCLUDE:-${protoc%/bin/*}/include}/$descriptions" ] && [ ! -e "/usr/include/$descriptions" ]; then
+    packages+=(libprotobuf-dev)
+fi
 # Without these neither rustup nor cargo can trust its server.
 if [ ! -e /etc/ssl/certs/ca-certificates.crt ]; then packages+=(ca-certificates); fi
 
@@ -127,6 +133,8 @@ if [ "$purpose" = test ]; then
     have prometheus-node-exporter || wish "metrics of a run will not be read by node_exporter" prometheus-node-exporter
     have buildah || wish "the container will not be built" buildah
     have mksquashfs || wish "the image for systemd-sysext will not be built" squashfs-tools
+    have etcd || wish "a cluster will not be tried with etcd" etcd-server
+    have etcdctl || wish "a cluster will not be tried with etcd" etcd-client
     compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null ||
         wish "runs will not be kept on a server" postgresql
 fi

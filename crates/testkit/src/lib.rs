@@ -1,9 +1,11 @@
 //! Help for the tests of the other crates: simulated paths, with the feature `cases` a runner for
 //! tests that are data, and with the feature `wire` a path with known faults and a runner for tests
-//! that make kernel objects.
+//! that make kernel objects, with the feature `etcd` members of a real etcd.
 
 #[cfg(feature = "cases")]
 pub mod cases;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 #[cfg(feature = "wire")]
 pub mod runner;
 pub mod sut;

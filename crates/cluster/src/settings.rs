@@ -1,0 +1,45 @@
+//! How to reach etcd, and as whom.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How to reach etcd, and as whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// URLs of the members, `http://` or `https://`; never empty.
+    pub endpoints: Vec<String>,
+    /// Below which all keys are, without a slash at its end.
+    pub prefix: String,
+    /// Name of this host, which no other host of the prefix may have.
+    pub host: String,
+    /// What the host says of itself where another one has its name already, in a few words.
+    pub identity: String,
+    /// Paths below the prefix whose content this host is told; never empty.
+    pub own: Vec<String>,
+    /// Files for TLS; without them `https://` trusts nobody.
+    pub tls: Tls,
+    /// User and file of the password; none where etcd asks for none.
+    pub user: Option<Credentials>,
+    /// Life of the host's lease without a sign of it. etcd grants whole seconds.
+    pub ttl: Duration,
+    /// How long one request may take.
+    pub timeout: Duration,
+}
+
+/// Files for TLS, in PEM.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tls {
+    /// Whom to trust.
+    pub ca: Option<PathBuf>,
+    /// Own certificate, with its key.
+    pub own: Option<(PathBuf, PathBuf)>,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// Name.
+    pub user: String,
+    /// File with the password in its first line.
+    pub password_file: PathBuf,
+}

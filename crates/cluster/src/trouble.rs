@@ -1,0 +1,236 @@
+//! What keeps a session from its work, each in one line: what, why, what to do.
+
+use std::error::Error as _;
+use std::path::PathBuf;
+
+use etcd_client::Error;
+
+/// What keeps a session from its work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// A file that `[cluster]` names.
+    #[error("cannot use {key} = {:?} of [cluster]: {why}; correct the file, or its name in the policy", path.display())]
+    File {
+        /// The key.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// No connection.
+    #[error(
+        "cannot reach etcd at {endpoint}: {why}; check endpoints of [cluster], and that etcd runs there"
+    )]
+    Unreachable {
+        /// URL.
+        endpoint: String,
+        /// Why.
+        why: String,
+    },
+    /// One of the two does not trust the other.
+    #[error("no secure connection to etcd at {endpoint}: {why}; {}", remedy(why))]
+    Tls {
+        /// URL.
+        endpoint: String,
+        /// Why.
+        why: String,
+    },
+    /// etcd does not answer in time.
+    #[error(
+        "etcd at {endpoint} does not answer; perhaps most of its members are down: run etcdctl endpoint health"
+    )]
+    Silent {
+        /// URL.
+        endpoint: String,
+    },
+    /// Wrong user or password.
+    #[error(
+        "etcd at {endpoint} refuses the user: {why}; check user and password_file of [cluster]"
+    )]
+    Login {
+        /// URL.
+        endpoint: String,
+        /// What it says.
+        why: String,
+    },
+    /// The user may not.
+    #[error(
+        "etcd does not let the user read and write below {prefix}: {why}; grant it with etcdctl role grant-permission"
+    )]
+    Denied {
+        /// The prefix.
+        prefix: String,
+        /// What it says.
+        why: String,
+    },
+    /// etcd takes no more writes.
+    #[error(
+        "etcd is full (NOSPACE) and takes no writes; compact and defragment it, then run etcdctl alarm disarm"
+    )]
+    NoSpace,
+    /// Somebody else's prefix.
+    #[error(
+        "the prefix {prefix} is used by something else: it holds {key}; choose another prefix of [cluster]"
+    )]
+    Foreign {
+        /// The prefix.
+        prefix: String,
+        /// A key, or what stands in the schema's.
+        key: String,
+    },
+    /// Another version's prefix.
+    #[error(
+        "the prefix {prefix} is of another version ({found:?}, this one is {:?}); run the same nicety everywhere, or choose another prefix of [cluster]",
+        crate::keys::SCHEMA_VALUE
+    )]
+    OtherSchema {
+        /// The prefix.
+        prefix: String,
+        /// What stands there.
+        found: String,
+    },
+    /// Another host has the name.
+    #[error(
+        "another daemon has the name {host} at etcd (lease {lease:x}, {by}); if it is this host's last one, its lease ends soon; else give this one --name"
+    )]
+    NameTaken {
+        /// The name.
+        host: String,
+        /// The lease that holds it.
+        lease: i64,
+        /// What it says of itself.
+        by: String,
+    },
+    /// The lease has ended.
+    #[error("the lease has ended at etcd: it heard nothing for longer than the lease lives")]
+    LeaseEnded,
+    /// The daemon's loop stands still, so its lease is not renewed.
+    #[error("the daemon does not get on, so its lease is not renewed; see nicety police status")]
+    Stalled,
+    /// Anything else.
+    #[error("etcd at {endpoint} answers: {why}")]
+    Other {
+        /// URL.
+        endpoint: String,
+        /// What it says.
+        why: String,
+    },
+}
+
+/// What to do about a TLS failure, by rustls' words for it.
+fn remedy(why: &str) -> &'static str {
+    let why = why.to_ascii_lowercase();
+    let any = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    if any(&["unknownissuer", "unknown issuer", "badsignature"]) {
+        "name the authority that signed its certificate as ca of [cluster]"
+    } else if any(&["expired"]) {
+        "renew that certificate, and check both clocks"
+    } else if any(&["notvalidforname", "not valid for name"]) {
+        "write endpoints of [cluster] as its certificate names them"
+    } else if any(&[
+        "certificaterequired",
+        "badcertificate",
+        "unknownca",
+        "alert",
+        "closed",
+        "broken pipe",
+        "reset",
+    ]) {
+        "check cert and key of [cluster]: etcd may ask for a certificate of its own authority"
+    } else {
+        "check ca, cert and key of [cluster]"
+    }
+}
+
+/// All that an error says, from the outside in; the same words once.
+fn chain(error: &Error) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Error::GRpcStatus(status) = error {
+        all.push(status.message().to_owned());
+    }
+    let mut next = match error {
+        Error::GRpcStatus(status) => status.source(),
+        Error::TransportError(transport) => {
+            all.push(transport.to_string());
+            transport.source()
+        }
+        other => {
+            all.push(other.to_string());
+            None
+        }
+    };
+    while let Some(error) = next {
+        let words = error.to_string();
+        if all.last() != Some(&words) {
+            all.push(words);
+        }
+        next = error.source();
+    }
+    all
+}
+
+impl Trouble {
+    /// What an error of the client is about.
+    pub(crate) fn of(error: &Error, endpoint: &str, prefix: &str) -> Self {
+        let words = chain(error);
+        let inmost = words.last().cloned().unwrap_or_default();
+        let endpoint = endpoint.to_owned();
+        let says = |part: &str| words.iter().any(|word| word.contains(part));
+        if says("space exceeded") {
+            return Self::NoSpace;
+        }
+        if says("lease not found") {
+            return Self::LeaseEnded;
+        }
+        if says("authentication failed")
+            || says("invalid auth token")
+            || says("user name is empty")
+            || says("authentication is not enabled")
+        {
+            return Self::Login {
+                endpoint,
+                why: inmost,
+            };
+        }
+        if says("permission denied") {
+            return Self::Denied {
+                prefix: prefix.to_owned(),
+                why: inmost,
+            };
+        }
+        if says("no leader") || says("request timed out") || says("deadline") || says("Timeout") {
+            return Self::Silent { endpoint };
+        }
+        let secure = endpoint.starts_with("https://");
+        let tls = [
+            "certificate",
+            "alert",
+            "tls",
+            "TLS",
+            "corrupt message",
+            "handshake",
+        ];
+        if secure && tls.iter().any(|part| says(part)) {
+            return Self::Tls {
+                endpoint,
+                why: inmost,
+            };
+        }
+        match says("transport error") || says("tcp connect error") || says("dns error") {
+            true => Self::Unreachable {
+                endpoint,
+                why: inmost,
+            },
+            false => Self::Other {
+                endpoint,
+                why: inmost,
+            },
+        }
+    }
+
+    /// Whether another attempt at the same or another endpoint may help; else somebody has to change something.
+    pub(crate) fn breaks(&self) -> bool {
+        !matches!(self, Self::NoSpace)
+    }
+}
