@@ -1,0 +1,60 @@
+//! Rules that the model test takes out one by one, to show that it notices. Outside of tests no
+//! rule can be taken out.
+
+/// A rule without which the cap does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), allow(dead_code))]
+pub(super) enum Mutant {
+    /// A lowered grant counts as lowered before it is acknowledged.
+    NoAcknowledgement,
+    /// A leader forgets grants that were overwritten before they were acknowledged.
+    NoCeiling,
+    /// A host holds its grant as long as the lease may last.
+    NoMargin,
+    /// A host holds its grant without a lease.
+    NoLeaseCheck,
+    /// A host takes a grant of an earlier lease.
+    AnyLease,
+    /// Nobody lowers the limits of a daemon that stands still.
+    NoGuard,
+    /// Transactions do not compare the ledger.
+    NoLedger,
+    /// The safe share does not stay below the grant.
+    SafeAboveGrant,
+    /// A host says that it holds a grant before its limits are set.
+    AcknowledgedEarly,
+    /// What a host was told to keep is not on disk when its daemon is killed.
+    NothingRemembered,
+}
+
+/// Whether a rule is taken out.
+#[cfg(not(test))]
+pub(super) const fn is(_: Mutant) -> bool {
+    false
+}
+
+#[cfg(test)]
+pub(super) use testing::{is, with};
+
+#[cfg(test)]
+mod testing {
+    use std::cell::Cell;
+
+    use super::Mutant;
+
+    thread_local! {
+        static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    pub(in super::super) fn is(mutant: Mutant) -> bool {
+        MUTANT.get() == Some(mutant)
+    }
+
+    /// Runs with a rule taken out.
+    pub(in super::super) fn with<T>(mutant: Option<Mutant>, run: impl FnOnce() -> T) -> T {
+        MUTANT.set(mutant);
+        let result = run();
+        MUTANT.set(None);
+        result
+    }
+}
