@@ -98,7 +98,11 @@ fn silent(endpoint: &str) -> Trouble {
 }
 
 fn tls(settings: &Settings) -> Result<TlsOptions, Trouble> {
-    let mut tls = TlsOptions::new();
+    // What the system trusts, where the policy says nothing.
+    let mut tls = match settings.tls.ca {
+        Some(_) => TlsOptions::new(),
+        None => TlsOptions::new().with_native_roots(),
+    };
     if let Some(ca) = &settings.tls.ca {
         tls = tls.ca_certificate(Certificate::from_pem(files::pem("ca", ca)?));
     }

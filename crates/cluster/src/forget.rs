@@ -1,25 +1,25 @@
-//! Removes paths once, without a session: what a host has left that is gone for good.
+//! Removes what a host has left that is gone for good.
 
 use std::io;
 
-use etcd_client::{Compare, CompareOp, Txn, TxnOp};
+use etcd_client::{Compare, CompareOp, Txn, TxnOp, TxnOpResponse};
+use nicety_police::cluster::wire::{GRANT_DIR, MEMBER_DIR, REPORT_DIR};
 
-use crate::connect::Link;
-use crate::keys::HOST;
+use crate::look::at_any;
 use crate::{Settings, Trouble, register};
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgotten {
-    /// Something was removed.
+    /// What it held is free.
     Done,
-    /// There was nothing.
+    /// There is no such host.
     Unknown,
-    /// The host is alive: its name is under a lease.
+    /// The host is alive: its entry is under a lease.
     Alive,
 }
 
-/// Why nothing was removed.
+/// Why etcd could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgetError {
     /// etcd.
@@ -30,58 +30,28 @@ pub enum ForgetError {
     Io(#[from] io::Error),
 }
 
-/// Removes `paths` of a host that is gone.
+/// Removes the grant of a host that is gone, and with it the safe share that is kept for it.
 ///
 /// # Errors
 /// The trouble at the last endpoint, when none could be asked.
-pub fn forget(settings: &Settings, host: &str, paths: &[String]) -> Result<Forgotten, ForgetError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let mut last = io::Error::other("there is no endpoint").into();
-        for endpoint in &settings.endpoints {
-            match at(settings, endpoint, host, paths).await {
-                Ok(done) => return Ok(done),
-                Err(trouble) => last = trouble.into(),
-            }
+pub fn forget(settings: &Settings, host: &str) -> Result<Forgotten, ForgetError> {
+    at_any(settings, async |link| {
+        register::known(link).await?;
+        let key = |dir: &str| link.key(&format!("{dir}{host}"));
+        let gone = Compare::version(key(MEMBER_DIR), CompareOp::Equal, 0);
+        let removals = [GRANT_DIR, REPORT_DIR].map(|dir| TxnOp::delete(key(dir), None));
+        let txn = Txn::new().when([gone]).and_then(removals);
+        let answer = link.ask(link.client().txn(txn)).await?;
+        if !answer.succeeded() {
+            return Ok(Forgotten::Alive);
         }
-        Err(last)
-    })
-}
-
-async fn at(
-    settings: &Settings,
-    endpoint: &str,
-    host: &str,
-    paths: &[String],
-) -> Result<Forgotten, Trouble> {
-    let link = Link::open(settings, endpoint).await?;
-    register::prefix(&link).await?;
-    let gone = Compare::version(link.key(&format!("{HOST}{host}")), CompareOp::Equal, 0);
-    let removals: Vec<TxnOp> = paths
-        .iter()
-        .map(|path| TxnOp::delete(link.key(path), None))
-        .collect();
-    let answer = link
-        .ask(
-            link.client()
-                .txn(Txn::new().when([gone]).and_then(removals)),
-        )
-        .await?;
-    if !answer.succeeded() {
-        return Ok(Forgotten::Alive);
-    }
-    let removed: i64 = answer
-        .op_responses()
-        .iter()
-        .map(|response| match response {
-            etcd_client::TxnOpResponse::Delete(removed) => removed.deleted(),
-            _ => 0,
+        let removed = |response: &TxnOpResponse| match response {
+            TxnOpResponse::Delete(removed) => removed.deleted() > 0,
+            _ => false,
+        };
+        Ok(match answer.op_responses().iter().any(removed) {
+            true => Forgotten::Done,
+            false => Forgotten::Unknown,
         })
-        .sum();
-    Ok(match removed {
-        0 => Forgotten::Unknown,
-        _ => Forgotten::Done,
     })
 }

@@ -1,13 +1,5 @@
 //! Where things are below the prefix.
 
-/// What the prefix is used for.
-pub const SCHEMA: &str = "schema";
-/// The value of [`SCHEMA`] that this program reads and writes.
-pub const SCHEMA_VALUE: &str = "nicety-police 1";
-/// Hosts' names, each under its host's lease.
-pub const HOST: &str = "host/";
-/// Candidates of the election, and the leader.
-pub const LEADER: &str = "leader/";
 /// There as long as the prefix is new. An etcd that was set up again without its data knows no host, while hosts
 /// may still hold what the old one has granted. Until this key's lease ends, no leader's write passes.
 pub const YOUNG: &str = "young";
@@ -21,11 +13,6 @@ pub(crate) fn full(prefix: &str, path: &str) -> String {
 pub(crate) fn path<'k>(prefix: &str, key: &'k [u8]) -> Option<&'k str> {
     let rest = std::str::from_utf8(key).ok()?.strip_prefix(prefix)?;
     rest.strip_prefix('/')
-}
-
-/// Whether this crate itself keeps a path.
-pub fn is_internal(path: &str) -> bool {
-    path == SCHEMA || path == YOUNG || path.starts_with(HOST) || path.starts_with(LEADER)
 }
 
 #[cfg(test)]
@@ -44,16 +31,6 @@ mod tests {
             b"/nicety/a/\xff",
         ] {
             assert_eq!(path("/nicety/a", other), None, "{other:?}");
-        }
-    }
-
-    #[test]
-    fn the_crate_knows_its_own_keys() {
-        for own in ["schema", "young", "host/h1", "leader/694d"] {
-            assert!(is_internal(own), "{own}");
-        }
-        for other in ["grant/h1", "report/h1", "schemata", "hosts/h1"] {
-            assert!(!is_internal(other), "{other}");
         }
     }
 }

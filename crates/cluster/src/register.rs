@@ -1,43 +1,31 @@
 //! What comes before anything else: the prefix is ours, the host has a lease, and its name is its own.
 
+use std::time::Duration;
+
 use etcd_client::{Compare, CompareOp, GetOptions, PutOptions, Txn, TxnOp, TxnOpResponse};
 use nicety_host::journal::since_boot;
-use std::time::Duration;
+use nicety_police::cluster::wire::{MARKER, MEMBER_DIR, SCHEMA_KEY, Wire};
+use nicety_police::cluster::{Member, Registration};
 
 use crate::Trouble;
 use crate::connect::Link;
-use crate::event::Lease;
-use crate::keys::{HOST, SCHEMA, SCHEMA_VALUE, YOUNG};
+use crate::event::Held;
+use crate::keys::YOUNG;
 
 /// Says what the prefix is used for where nobody has, and refuses one that is used for something else.
 pub(crate) async fn prefix(link: &Link<'_>) -> Result<(), Trouble> {
-    let schema = link.key(SCHEMA);
+    let schema = link.key(SCHEMA_KEY);
     loop {
-        let found = link.ask(link.client().get(schema.clone(), None)).await?;
-        if let Some(found) = found.kvs().first() {
-            return check(link, found.value());
-        }
-        let any = GetOptions::new()
-            .with_prefix()
-            .with_keys_only()
-            .with_limit(1);
-        let used = link.ask(link.client().get(link.key(""), Some(any))).await?;
-        if let Some(used) = used.kvs().first() {
-            return Err(Trouble::Foreign {
-                prefix: link.settings.prefix.clone(),
-                key: String::from_utf8_lossy(used.key()).into_owned(),
-            });
+        if known(link).await? {
+            return Ok(());
         }
         // The lease is longer than any host of an older etcd may hold its grants.
         let young = seconds(2 * link.settings.ttl);
         let young = link.ask(link.client().lease_grant(young, None)).await?.id();
+        let under = PutOptions::new().with_lease(young);
         let puts = [
-            TxnOp::put(schema.clone(), SCHEMA_VALUE, None),
-            TxnOp::put(
-                link.key(YOUNG),
-                "",
-                Some(PutOptions::new().with_lease(young)),
-            ),
+            TxnOp::put(schema.clone(), MARKER, None),
+            TxnOp::put(link.key(YOUNG), "", Some(under)),
         ];
         let nobody = Compare::version(schema.clone(), CompareOp::Equal, 0);
         let txn = Txn::new().when([nobody]).and_then(puts);
@@ -48,65 +36,106 @@ pub(crate) async fn prefix(link: &Link<'_>) -> Result<(), Trouble> {
     }
 }
 
+/// Whether the prefix says that it is ours; false for one below which there is nothing.
+pub(crate) async fn known(link: &Link<'_>) -> Result<bool, Trouble> {
+    let schema = link.key(SCHEMA_KEY);
+    let found = link.ask(link.client().get(schema.clone(), None)).await?;
+    if let Some(found) = found.kvs().first() {
+        return check(link, found.value()).map(|()| true);
+    }
+    let any = GetOptions::new()
+        .with_prefix()
+        .with_keys_only()
+        .with_limit(1);
+    let used = link.ask(link.client().get(link.key(""), Some(any))).await?;
+    match used.kvs().first() {
+        None => Ok(false),
+        Some(used) => Err(Trouble::Foreign {
+            prefix: link.settings.prefix.clone(),
+            key: String::from_utf8_lossy(used.key()).into_owned(),
+        }),
+    }
+}
+
 fn check(link: &Link<'_>, found: &[u8]) -> Result<(), Trouble> {
     let found = String::from_utf8_lossy(found).into_owned();
     let prefix = link.settings.prefix.clone();
+    // All but the number.
+    let family = MARKER.trim_end_matches(|c: char| c.is_ascii_digit());
     match found {
-        ours if ours == SCHEMA_VALUE => Ok(()),
-        found if found.starts_with("nicety-police ") => Err(Trouble::OtherSchema { prefix, found }),
+        ours if ours == MARKER => Ok(()),
+        found if found.starts_with(family) => Err(Trouble::OtherSchema { prefix, found }),
         _ => Err(Trouble::Foreign {
-            key: link.key(SCHEMA),
+            key: link.key(SCHEMA_KEY),
             prefix,
         }),
     }
 }
 
 /// etcd counts whole seconds; a lease is never shorter than asked for.
-pub(crate) fn seconds(time: Duration) -> i64 {
+fn seconds(time: Duration) -> i64 {
     i64::try_from(time.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)
 }
 
 /// A new lease.
-pub(crate) async fn lease(link: &Link<'_>) -> Result<Lease, Trouble> {
+pub(crate) async fn lease(link: &Link<'_>) -> Result<Held, Trouble> {
     let sent_at = since_boot();
-    let granted = link
-        .ask(link.client().lease_grant(seconds(link.settings.ttl), None))
-        .await?;
-    Ok(Lease {
+    let ttl = seconds(link.settings.ttl);
+    let granted = link.ask(link.client().lease_grant(ttl, None)).await?;
+    Ok(Held {
         id: granted.id(),
         ttl: Duration::from_secs(u64::try_from(granted.ttl()).unwrap_or(0)),
         sent_at,
     })
 }
 
-/// Puts the host's name under its lease; refused while another lease has it.
-pub(crate) async fn name(link: &Link<'_>, lease: i64) -> Result<(), Trouble> {
-    let settings = link.settings;
-    let key = link.key(&format!("{HOST}{}", settings.host));
-    let under = PutOptions::new().with_lease(lease);
-    let txn = Txn::new()
-        .when([Compare::version(key.clone(), CompareOp::Equal, 0)])
-        .and_then([TxnOp::put(
-            key.clone(),
-            settings.identity.clone(),
-            Some(under),
-        )])
-        .or_else([TxnOp::get(key, None)]);
-    let answer = link.ask(link.client().txn(txn)).await?;
-    if answer.succeeded() {
-        return Ok(());
-    }
-    for response in answer.op_responses() {
-        if let TxnOpResponse::Get(found) = response
-            && let Some(owner) = found.kvs().first()
-            && owner.lease() != lease
-        {
+/// Writes the host's entry under its lease, while no other lease has it. An earlier lease of the same machine is
+/// revoked: whoever registers has no limit above its safe shares any more.
+pub(crate) async fn entry(link: &Link<'_>, registration: &Registration) -> Result<(), Trouble> {
+    let key = link.key(&format!("{MEMBER_DIR}{}", link.settings.host));
+    loop {
+        let under = PutOptions::new().with_lease(registration.lease);
+        let put = TxnOp::put(key.clone(), registration.member.encode(), Some(under));
+        let free = Compare::version(key.clone(), CompareOp::Equal, 0);
+        let txn = Txn::new().when([free]).and_then([put.clone()]);
+        let txn = txn.or_else([TxnOp::get(key.clone(), None)]);
+        let answer = link.ask(link.client().txn(txn)).await?;
+        if answer.succeeded() {
+            return Ok(());
+        }
+        let Some((lease, value)) = found(&answer.op_responses()) else {
+            continue;
+        };
+        if lease == registration.lease {
+            let own = Compare::lease(key.clone(), CompareOp::Equal, lease);
+            let txn = Txn::new().when([own]).and_then([put]);
+            if link.ask(link.client().txn(txn)).await?.succeeded() {
+                return Ok(());
+            }
+            continue;
+        }
+        let machine = Member::decode(&value).map_or_else(|_| String::new(), |of| of.machine);
+        if machine != registration.member.machine || lease == 0 {
             return Err(Trouble::NameTaken {
-                host: settings.host.clone(),
-                lease: owner.lease(),
-                by: String::from_utf8_lossy(owner.value()).into_owned(),
+                host: link.settings.host.clone(),
+                machine,
             });
         }
+        match link.ask(link.client().lease_revoke(lease)).await {
+            // It has just ended by itself.
+            Ok(_) | Err(Trouble::LeaseEnded) => {}
+            Err(trouble) => return Err(trouble),
+        }
     }
-    Ok(())
+}
+
+/// Lease and value of the key that was read.
+fn found(responses: &[TxnOpResponse]) -> Option<(i64, Vec<u8>)> {
+    responses.iter().find_map(|response| match response {
+        TxnOpResponse::Get(found) => {
+            let found = found.kvs().first()?;
+            Some((found.lease(), found.value().to_vec()))
+        }
+        _ => None,
+    })
 }

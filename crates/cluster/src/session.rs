@@ -1,17 +1,20 @@
 //! The session's thread: one endpoint after the other, until it is told to stop.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use nicety_police::cluster::{Batch, Changes, HostReport, Lease, Registration};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch::Sender as Latest;
 use tokio::time::{sleep, timeout};
 
 use crate::backoff::Backoff;
 use crate::connect::Link;
-use crate::event::Lease;
+use crate::event::Held;
 use crate::mailbox::Mailbox;
-use crate::{Batch, Event, OwnPut, Settings, Status, Trouble, keep, lead, own, register, write};
+use crate::{Event, Settings, Status, Trouble, keep, lead, register, watch, write};
 
 /// Events that wait; whoever makes more of them waits for room.
 const EVENTS: usize = 1024;
@@ -34,30 +37,33 @@ impl Session {
         let (to, events) = channel(EVENTS);
         let shared = Arc::new(Shared::new(to));
         shared.mailbox.touch();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build()?;
         let of_thread = Arc::clone(&shared);
         let work = move || runtime.block_on(live(&settings, &of_thread));
-        let thread = std::thread::Builder::new()
-            .name("etcd".to_owned())
-            .spawn(work)?;
+        let named = std::thread::Builder::new().name("etcd".to_owned());
         Ok(Self {
             shared,
             events,
-            thread: Some(thread),
+            thread: Some(named.spawn(work)?),
         })
     }
 
-    /// Writes one of this host's own values soon. Of each path the newest value counts.
-    pub fn put(&self, put: OwnPut) {
-        self.shared.mailbox.own(put);
+    /// Writes the host's entry soon, and again in later connections. An entry for another lease than the present one
+    /// waits for nothing: it is not written.
+    pub fn register(&self, registration: Registration) {
+        self.shared.mailbox.register(registration);
     }
 
-    /// Writes a leader's batch soon; its outcome comes as [`Event::Wrote`]. False when too many wait already: then
-    /// nothing of it is written.
-    pub fn lead(&self, batch: Batch) -> bool {
-        self.shared.mailbox.batch(batch)
+    /// Writes the host's report soon, once its entry stands. The newest one counts.
+    pub fn report(&self, report: HostReport) {
+        self.shared.mailbox.report(report);
+    }
+
+    /// Writes a leader's transactions soon, instead of those that may still wait; their outcome comes as
+    /// [`Event::Written`].
+    pub fn lead(&self, batches: Vec<Batch>) {
+        self.shared.mailbox.lead(batches);
     }
 
     /// What has happened since it was asked last. Whoever does not ask for as long as a lease lives loses the
@@ -100,7 +106,7 @@ pub(crate) struct Leadership {
 pub(crate) struct Shared {
     pub(crate) mailbox: Mailbox,
     status: Mutex<Status>,
-    leadership: Mutex<Option<Leadership>>,
+    leadership: Latest<Option<Leadership>>,
     /// Troubles told since the host had joined last.
     told: Mutex<Vec<Trouble>>,
     to: Sender<Event>,
@@ -111,7 +117,7 @@ impl Shared {
         Self {
             mailbox: Mailbox::default(),
             status: Mutex::default(),
-            leadership: Mutex::default(),
+            leadership: Latest::default(),
             told: Mutex::default(),
             to,
         }
@@ -122,24 +128,44 @@ impl Shared {
     }
 
     pub(crate) fn leadership(&self) -> Option<Leadership> {
-        let of = self
-            .leadership
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        of.clone()
+        self.leadership.borrow().clone()
     }
 
-    fn set_leadership(&self, leadership: Option<Leadership>) -> Option<Leadership> {
-        self.status().leading = leadership.is_some();
-        let mut of = self
-            .leadership
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut of, leadership)
+    pub(crate) fn elected(&self, leadership: Option<Leadership>) {
+        {
+            let mut status = self.status();
+            status.leading = leadership.is_some();
+            status.elections += u64::from(leadership.is_some());
+        }
+        self.leadership.send_replace(leadership);
     }
 
-    pub(crate) fn renewed(&self, lease: Lease) {
+    /// This leadership has ended; a later one goes on.
+    pub(crate) fn deposed(&self, leadership: &Leadership) {
+        if self.leadership().as_ref() == Some(leadership) {
+            self.elected(None);
+        }
+    }
+
+    /// Until it is another one.
+    pub(crate) async fn leadership_changed(&self, from: &Option<Leadership>) {
+        let mut latest = self.leadership.subscribe();
+        // Fails only without a sender, which this has.
+        let _ = latest.wait_for(|now| now != from).await;
+    }
+
+    /// Never waits: a renewal that is not told makes the deadline earlier.
+    pub(crate) fn renewed(&self, lease: Held) {
         self.status().lease = Some(lease);
+        let _ = self.to.try_send(Event::Lease(lease.into()));
+    }
+
+    pub(crate) fn registered(&self, is: bool) {
+        self.status().registered = is;
+    }
+
+    pub(crate) fn is_registered(&self) -> bool {
+        self.status().registered
     }
 
     /// Waits while nobody takes events.
@@ -147,15 +173,9 @@ impl Shared {
         let _ = self.to.send(event).await;
     }
 
-    pub(crate) async fn leading(&self, leadership: Leadership) {
-        let term = leadership.term;
-        self.set_leadership(Some(leadership));
-        self.tell(Event::Leading { term }).await;
-    }
-
-    pub(crate) async fn not_leading(&self) {
-        if self.set_leadership(None).is_some() {
-            self.tell(Event::NotLeading).await;
+    pub(crate) async fn changed(&self, changes: Changes) {
+        if !changes.changes.is_empty() {
+            self.tell(Event::Changed(changes)).await;
         }
     }
 
@@ -175,7 +195,12 @@ impl Shared {
         }
     }
 
-    async fn joined(&self, link: &Link<'_>, lease: Lease) {
+    /// Writes pass.
+    pub(crate) fn well(&self) {
+        self.status().trouble = None;
+    }
+
+    async fn joined(&self, link: &Link<'_>) {
         {
             let mut status = self.status();
             status.reconnects += u64::from(status.endpoint.is_some());
@@ -183,20 +208,28 @@ impl Shared {
             status.joined = true;
             status.trouble = None;
         }
-        self.told
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
-        let (endpoint, lease) = (link.endpoint.to_owned(), lease.id);
-        self.tell(Event::Joined { endpoint, lease }).await;
+        let told = self.told.lock();
+        told.unwrap_or_else(PoisonError::into_inner).clear();
+        let endpoint = link.endpoint.to_owned();
+        self.tell(Event::Joined { endpoint }).await;
     }
 
-    /// What holds no longer when a session ends.
+    /// What holds no longer when a session ends. Whether it had begun.
     async fn ended(&self, trouble: &Trouble) -> bool {
-        let had_joined = std::mem::replace(&mut self.status().joined, false);
-        self.not_leading().await;
-        if *trouble == Trouble::LeaseEnded && self.status().lease.take().is_some() {
-            self.tell(Event::LeaseLost).await;
+        let had_joined = {
+            let mut status = self.status();
+            status.registered = false;
+            std::mem::replace(&mut status.joined, false)
+        };
+        if self.leadership().is_some() {
+            self.elected(None);
+            self.tell(Event::Elected(false)).await;
+        }
+        if *trouble == Trouble::LeaseEnded {
+            let ended = self.status().lease.take();
+            if let Some(Held { id: lease, .. }) = ended {
+                self.tell(Event::Lease(Lease::Ended { lease })).await;
+            }
         }
         had_joined
     }
@@ -215,7 +248,10 @@ async fn live(settings: &Settings, shared: &Shared) {
         };
         let trouble = match Link::open(settings, endpoint).await {
             Ok(link) => tokio::select! {
-                trouble = session(&link, shared) => trouble,
+                ended = session(&link, shared) => match ended {
+                    Ok(never) => match never {},
+                    Err(trouble) => trouble,
+                },
                 () = shared.mailbox.stopped() => {
                     give_back(&link, shared).await;
                     return;
@@ -235,41 +271,33 @@ async fn live(settings: &Settings, shared: &Shared) {
     }
 }
 
-/// One session, until something fails.
-async fn session(link: &Link<'_>, shared: &Shared) -> Trouble {
-    let lease = match join(link, shared).await {
-        Ok(lease) => lease,
-        Err(trouble) => return trouble,
-    };
-    shared.joined(link, lease).await;
-    tokio::select! {
-        trouble = keep::keep(link, shared, lease) => trouble,
-        trouble = own::own(link, shared) => trouble,
-        trouble = lead::lead(link, shared, lease.id) => trouble,
-        trouble = write::write(link, shared, lease.id) => trouble,
-    }
-}
-
-/// The lease outlives a connection.
-async fn join(link: &Link<'_>, shared: &Shared) -> Result<Lease, Trouble> {
+/// One session, until something fails. The lease outlives it.
+async fn session(link: &Link<'_>, shared: &Shared) -> Result<Infallible, Trouble> {
     register::prefix(link).await?;
     let has = shared.status().lease;
     let lease = match has {
         Some(lease) => lease,
         None => {
             let lease = register::lease(link).await?;
-            shared.renewed(lease);
+            shared.status().lease = Some(lease);
+            shared.tell(Event::Lease(lease.into())).await;
             lease
         }
     };
-    register::name(link, lease.id).await?;
-    Ok(lease)
+    shared.joined(link).await;
+    tokio::select! {
+        ended = keep::keep(link, shared, lease) => ended,
+        ended = watch::watch(link, shared) => ended,
+        ended = lead::lead(link, shared, lease.id) => ended,
+        ended = write::write(link, shared, lease.id) => ended,
+    }
 }
 
 /// Gives the lease back, so that others need not wait for its end.
 async fn give_back(link: &Link<'_>, shared: &Shared) {
     let lease = shared.status().lease.take();
     if let Some(lease) = lease {
-        let _ = timeout(link.settings.timeout, link.client().lease_revoke(lease.id)).await;
+        let mut client = link.client();
+        let _ = timeout(link.settings.timeout, client.lease_revoke(lease.id)).await;
     }
 }

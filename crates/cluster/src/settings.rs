@@ -12,11 +12,7 @@ pub struct Settings {
     pub prefix: String,
     /// Name of this host, which no other host of the prefix may have.
     pub host: String,
-    /// What the host says of itself where another one has its name already, in a few words.
-    pub identity: String,
-    /// Paths below the prefix whose content this host is told; never empty.
-    pub own: Vec<String>,
-    /// Files for TLS; without them `https://` trusts nobody.
+    /// Files for TLS.
     pub tls: Tls,
     /// User and file of the password; none where etcd asks for none.
     pub user: Option<Credentials>,
@@ -29,7 +25,7 @@ pub struct Settings {
 /// Files for TLS, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tls {
-    /// Whom to trust.
+    /// Whom to trust; those that the system trusts when absent.
     pub ca: Option<PathBuf>,
     /// Own certificate, with its key.
     pub own: Option<(PathBuf, PathBuf)>,

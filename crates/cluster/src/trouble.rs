@@ -82,7 +82,7 @@ pub enum Trouble {
     /// Another version's prefix.
     #[error(
         "the prefix {prefix} is of another version ({found:?}, this one is {:?}); run the same nicety everywhere, or choose another prefix of [cluster]",
-        crate::keys::SCHEMA_VALUE
+        nicety_police::cluster::wire::MARKER
     )]
     OtherSchema {
         /// The prefix.
@@ -92,15 +92,14 @@ pub enum Trouble {
     },
     /// Another host has the name.
     #[error(
-        "another daemon has the name {host} at etcd (lease {lease:x}, {by}); if it is this host's last one, its lease ends soon; else give this one --name"
+        "another machine has the name {host} at etcd ({}); give this one another --label",
+        machine_words(machine)
     )]
     NameTaken {
         /// The name.
         host: String,
-        /// The lease that holds it.
-        lease: i64,
-        /// What it says of itself.
-        by: String,
+        /// The other's mark; empty where its entry cannot be read.
+        machine: String,
     },
     /// The lease has ended.
     #[error("the lease has ended at etcd: it heard nothing for longer than the lease lives")]
@@ -116,6 +115,13 @@ pub enum Trouble {
         /// What it says.
         why: String,
     },
+}
+
+fn machine_words(machine: &str) -> String {
+    match machine {
+        "" => "its entry cannot be read".to_owned(),
+        machine => format!("machine {machine}"),
+    }
 }
 
 /// What to do about a TLS failure, by rustls' words for it.
@@ -210,6 +216,11 @@ impl Trouble {
             "TLS",
             "corrupt message",
             "handshake",
+            // A server that asks for a certificate closes the stream when it has seen another one.
+            "stream closed",
+            "broken pipe",
+            "connection closed",
+            "connection reset",
         ];
         if secure && tls.iter().any(|part| says(part)) {
             return Self::Tls {
@@ -229,8 +240,8 @@ impl Trouble {
         }
     }
 
-    /// Whether another attempt at the same or another endpoint may help; else somebody has to change something.
+    /// Whether the connection is of no more use; else what could not be done is tried again over it.
     pub(crate) fn breaks(&self) -> bool {
-        !matches!(self, Self::NoSpace)
+        !matches!(self, Self::NoSpace | Self::NameTaken { .. })
     }
 }

@@ -1,188 +1,147 @@
-//! Writes what waits: the host's own values while it has its name, a leader's batches while it leads.
+//! Writes what waits: the host's entry and reports, and its transactions while it leads.
 
-use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
+use std::convert::Infallible;
+use std::time::Duration;
+
+use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp, TxnOpResponse};
+use nicety_police::cluster::wire::{GRANT_DIR, LEDGER_KEY, MEMBER_DIR, REPORT_DIR, Wire};
+use nicety_police::cluster::{Batch, HostReport};
+use tokio::time::timeout;
 
 use crate::connect::Link;
-use crate::keys::{HOST, YOUNG};
+use crate::keys::YOUNG;
 use crate::session::{Leadership, Shared};
-use crate::{Batch, Event, Outcome, OwnPut, Trouble, Write};
+use crate::{Event, Outcome, Trouble, register};
 
-/// Operations of one transaction: etcd takes 128 (`--max-txn-ops`).
-const OPERATIONS: usize = 120;
-/// Bytes of one transaction: etcd takes 1.5 MiB (`--max-request-bytes`).
-const BYTES: usize = 1 << 20;
+/// Pause before a name that another host has is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Writes until something fails.
-pub(crate) async fn write(link: &Link<'_>, shared: &Shared, lease: i64) -> Trouble {
+pub(crate) async fn write(
+    link: &Link<'_>,
+    shared: &Shared,
+    lease: i64,
+) -> Result<Infallible, Trouble> {
     loop {
-        let (puts, batches) = shared.mailbox.take();
-        if !puts.is_empty()
-            && let Err(trouble) = own(link, lease, &puts).await
+        let letters = shared.mailbox.take();
+        let registration = letters.registration.filter(|of| of.lease == lease);
+        if let Some(registration) = &registration
+            && !shared.is_registered()
         {
-            shared.mailbox.put_back(puts);
-            if trouble.breaks() {
-                unknown(shared, batches, &trouble).await;
-                return trouble;
-            }
-            shared.trouble(trouble).await;
+            let entered = register::entry(link, registration).await;
+            shared.registered(entered.is_ok());
+            mild(shared, entered).await?;
         }
-        for batch in batches {
-            let outcome = lead(link, shared, &batch).await;
-            let failed = match &outcome {
-                Outcome::Unknown(trouble) if trouble.breaks() => Some(trouble.clone()),
-                _ => None,
+        if let Some(report) = letters.report
+            && shared.is_registered()
+        {
+            let written = own(link, shared, lease, &report).await;
+            match &written {
+                Ok(()) => shared.well(),
+                Err(_) => shared.mailbox.put_back(report),
+            }
+            mild(shared, written).await?;
+        }
+        if !letters.batches.is_empty() {
+            let outcome = lead(link, shared, &letters.batches).await;
+            let trouble = match &outcome {
+                Outcome::Unknown(trouble) => Err(trouble.clone()),
+                _ => Ok(()),
             };
-            if let Outcome::Unknown(trouble) = &outcome
-                && !trouble.breaks()
-            {
-                shared.trouble(trouble.clone()).await;
-            }
-            let batch = batch.number;
-            shared.tell(Event::Wrote { batch, outcome }).await;
-            if let Some(trouble) = failed {
-                return trouble;
-            }
+            shared.tell(Event::Written(outcome)).await;
+            mild(shared, trouble).await?;
         }
-        shared.mailbox.changed().await;
+        let waits = registration.is_some() && !shared.is_registered();
+        match waits {
+            true => drop(timeout(AGAIN, shared.mailbox.changed()).await),
+            false => shared.mailbox.changed().await,
+        }
     }
 }
 
-/// Batches that are not tried: their writer counts them as written.
-async fn unknown(shared: &Shared, batches: Vec<Batch>, trouble: &Trouble) {
-    for batch in batches {
-        let outcome = Outcome::Unknown(trouble.clone());
-        shared
-            .tell(Event::Wrote {
-                batch: batch.number,
-                outcome,
-            })
-            .await;
+/// Tells a trouble that the connection survives.
+async fn mild(shared: &Shared, written: Result<(), Trouble>) -> Result<(), Trouble> {
+    match written {
+        Err(trouble) if !trouble.breaks() => {
+            shared.trouble(trouble).await;
+            Ok(())
+        }
+        other => other,
     }
 }
 
-/// The host's own values, all or none: only while the name is under this lease.
-async fn own(link: &Link<'_>, lease: i64, puts: &[OwnPut]) -> Result<(), Trouble> {
-    let name = link.key(&format!("{HOST}{}", link.settings.host));
-    let named = Compare::lease(name, CompareOp::Equal, lease);
-    for part in puts.chunks(OPERATIONS) {
-        let ops = part.iter().map(|put| {
-            let under = put.leased.then(|| PutOptions::new().with_lease(lease));
-            TxnOp::put(link.key(&put.path), put.value.clone(), under)
-        });
-        let txn = Txn::new()
-            .when([named.clone()])
-            .and_then(ops.collect::<Vec<_>>());
-        if !link.ask(link.client().txn(txn)).await?.succeeded() {
-            return Err(Trouble::LeaseEnded);
-        }
-    }
+/// The host's report: only while its entry is under this lease.
+async fn own(
+    link: &Link<'_>,
+    shared: &Shared,
+    lease: i64,
+    report: &HostReport,
+) -> Result<(), Trouble> {
+    let host = &link.settings.host;
+    let entry = link.key(&format!("{MEMBER_DIR}{host}"));
+    let put = TxnOp::put(
+        link.key(&format!("{REPORT_DIR}{host}")),
+        report.encode(),
+        Some(PutOptions::new().with_lease(lease)),
+    );
+    let txn = Txn::new().when([Compare::lease(entry, CompareOp::Equal, lease)]);
+    let txn = txn.and_then([put]);
+    // Somebody has removed the entry: it is written again.
+    let written = link.ask(link.client().txn(txn)).await?.succeeded();
+    shared.registered(written);
     Ok(())
 }
 
-/// A leader's batch, in as few transactions as etcd takes. Each of them passes only while the election's key is
-/// there, as this leader has made it.
-async fn lead(link: &Link<'_>, shared: &Shared, batch: &Batch) -> Outcome {
+/// A leader's transactions, in order, until one does not apply.
+async fn lead(link: &Link<'_>, shared: &Shared, batches: &[Batch]) -> Outcome {
     let Some(leadership) = shared.leadership() else {
-        return Outcome::NotLeader;
+        return Outcome::Overtaken;
     };
-    for part in parts(&batch.writes) {
-        match transaction(link, &leadership, part).await {
+    for batch in batches {
+        match transaction(link, &leadership, batch).await {
             Ok(None) => {}
             Ok(Some(refused)) => return refused,
-            Err(Trouble::LeaseEnded) => {
-                // A host has gone meanwhile. Its write alone is left out.
-                for write in part {
-                    match transaction(link, &leadership, std::slice::from_ref(write)).await {
-                        Ok(None) | Err(Trouble::LeaseEnded) => {}
-                        Ok(Some(refused)) => return refused,
-                        Err(trouble) => return Outcome::Unknown(trouble),
-                    }
-                }
-            }
             Err(trouble) => return Outcome::Unknown(trouble),
         }
     }
-    Outcome::Done
+    Outcome::Applied
 }
 
-/// None when it passed, else why it did not.
+/// One of them: it passes only while the election's key is there as this leader has made it, and the ledger is as
+/// the leader has read it. None when it passed, else why it did not.
 async fn transaction(
     link: &Link<'_>,
     leadership: &Leadership,
-    writes: &[Write],
+    batch: &Batch,
 ) -> Result<Option<Outcome>, Trouble> {
-    let young = link.key(YOUNG);
+    let (young, ledger) = (link.key(YOUNG), link.key(LEDGER_KEY));
+    let as_read = match batch.expected() {
+        Some(bytes) => Compare::value(ledger.clone(), CompareOp::Equal, bytes),
+        None => Compare::version(ledger.clone(), CompareOp::Equal, 0),
+    };
     let conditions = [
         Compare::create_revision(leadership.key.clone(), CompareOp::Equal, leadership.term),
         Compare::version(young.clone(), CompareOp::Equal, 0),
+        as_read,
     ];
-    let ops = writes.iter().map(|write| {
-        let key = link.key(&write.path);
-        match &write.value {
-            Some(value) => {
-                let under = (write.lease != 0).then(|| PutOptions::new().with_lease(write.lease));
-                TxnOp::put(key, value.clone(), under)
-            }
-            None => TxnOp::delete(key, None),
-        }
+    let grants = batch.grants.iter().map(|(host, grant)| {
+        let key = link.key(&format!("{GRANT_DIR}{host}"));
+        TxnOp::put(key, grant.encode(), None)
     });
-    let txn = Txn::new()
-        .when(conditions)
-        .and_then(ops.collect::<Vec<_>>())
-        .or_else([TxnOp::get(young, None)]);
+    let mut puts: Vec<TxnOp> = grants.collect();
+    puts.push(TxnOp::put(ledger, batch.ledger(), None));
+    let txn = Txn::new().when(conditions).and_then(puts);
+    let txn = txn.or_else([TxnOp::get(young, None)]);
     let answer = link.ask(link.client().txn(txn)).await?;
     if answer.succeeded() {
         return Ok(None);
     }
-    let is_young = answer.op_responses().iter().any(|response| {
-        matches!(response, etcd_client::TxnOpResponse::Get(found) if !found.kvs().is_empty())
-    });
-    Ok(Some(match is_young {
+    let found = |response: &TxnOpResponse| match response {
+        TxnOpResponse::Get(found) => !found.kvs().is_empty(),
+        _ => false,
+    };
+    Ok(Some(match answer.op_responses().iter().any(found) {
         true => Outcome::Young,
-        false => Outcome::NotLeader,
+        false => Outcome::Overtaken,
     }))
-}
-
-/// Writes as they go into transactions.
-fn parts(writes: &[Write]) -> Vec<&[Write]> {
-    let size = |write: &Write| write.path.len() + write.value.as_ref().map_or(0, Vec::len) + 64;
-    let (mut parts, mut begin, mut bytes) = (Vec::new(), 0, 0);
-    for (at, write) in writes.iter().enumerate() {
-        if at > begin && (at - begin == OPERATIONS || bytes + size(write) > BYTES) {
-            parts.push(&writes[begin..at]);
-            (begin, bytes) = (at, 0);
-        }
-        bytes += size(write);
-    }
-    if begin < writes.len() {
-        parts.push(&writes[begin..]);
-    }
-    parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(bytes: usize) -> Write {
-        Write {
-            path: "grant/h".to_owned(),
-            value: Some(vec![0; bytes]),
-            lease: 1,
-        }
-    }
-
-    #[test]
-    fn a_batch_is_as_few_transactions_as_etcd_takes() {
-        let sizes = |writes: &[Write]| {
-            parts(writes)
-                .iter()
-                .map(|part| part.len())
-                .collect::<Vec<_>>()
-        };
-        assert!(sizes(&[]).is_empty());
-        assert_eq!(sizes(&vec![write(10); 250]), [120, 120, 10]);
-        assert_eq!(sizes(&vec![write(400_000); 5]), [2, 2, 1]);
-        assert_eq!(sizes(&[write(2 * BYTES), write(1)]), [1, 1]);
-    }
 }

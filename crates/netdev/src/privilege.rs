@@ -313,6 +313,23 @@ pub fn give_up_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, none)?)
 }
 
+/// Gives up all capabilities of the calling thread but the one to change interfaces, for good, as threads and
+/// programs that it starts do. Before any other thread.
+///
+/// # Errors
+/// When the kernel refuses, which it does not do by itself.
+pub fn keep_net_admin() -> io::Result<()> {
+    let now = rustix::thread::capabilities(None)?;
+    let kept = now.permitted & CapabilitySet::NET_ADMIN;
+    rustix::thread::set_no_new_privs(true)?;
+    let only = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(rustix::thread::set_capabilities(None, only)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! `nicety police`: shares a link among tenants.
 
+mod cluster;
 mod dry_run;
 mod serve;
 mod status;
@@ -10,10 +11,11 @@ use anyhow::anyhow;
 use nicety_model::SCHEMA;
 use nicety_police::report::{RestoreReport, State};
 use nicety_policed::daemon::{self, Daemon, Ended, Options};
+use nicety_policed::guard;
 use nicety_policed::log::Log;
 use nicety_policed::{PolicyFile, client};
 
-use crate::cli::police::{AskArgs, PoliceCommand, RunArgs};
+use crate::cli::police::{AskArgs, ClusterCommand, PoliceCommand, RunArgs};
 use crate::cli::state::{StateArgs, usual_police};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -28,6 +30,12 @@ pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
         PoliceCommand::Explain(args) => status::explain(args),
         PoliceCommand::Reload(args) => status::reload(args),
         PoliceCommand::Restore(args) => restore(args),
+        PoliceCommand::Cluster(ClusterCommand::Forget(args)) => cluster::forget(args),
+        PoliceCommand::Guard => {
+            let from = std::io::BufReader::new(std::io::stdin());
+            guard::run(from, &mut std::io::stdout(), &Log::open(output::tell))?;
+            Ok(Exit::Done)
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::demand::{Held, Want};
 use crate::level::{Level, Share, level};
 use crate::meter::{Reading, Sample};
-use crate::policy::{Policy, PortName};
+use crate::policy::{LEAST_RATE, Policy, PortName};
 use crate::tuning::Tuning;
 
 pub use enforce::Enforcement;
@@ -151,6 +151,8 @@ pub struct Controller {
     ranges: Vec<Range<usize>>,
     /// Soft limits of the tenants.
     soft: Vec<Option<BitRate>>,
+    /// Caps of the tenants as the policy has them: those that are granted may be lower.
+    caps: Vec<Option<BitRate>>,
 }
 
 /// What the link is to one port.
@@ -188,6 +190,7 @@ impl Controller {
             ranges: ranges.collect(),
             ports: states.collect(),
             soft: vec![None; policy.tenants.len()],
+            caps: policy.tenants.iter().map(|tenant| tenant.cap).collect(),
             policy,
             tuning,
         }
@@ -264,6 +267,36 @@ impl Controller {
         if let Some(of) = self.soft.get_mut(tenant) {
             *of = soft;
         }
+    }
+
+    /// Gives a tenant a part of what it may send on all hosts: at most `max` and its policy's cap here, and
+    /// `guarantee` in any case. A grant below the lowest limit of a port closes the tenant as far as that can be.
+    pub fn grant(&mut self, tenant: usize, max: BitRate, guarantee: BitRate) {
+        let (Some(own), Some(of)) = (self.caps.get(tenant), self.policy.tenants.get_mut(tenant))
+        else {
+            return;
+        };
+        let cap = max.max(LEAST_RATE).min(own.unwrap_or(self.policy.capacity));
+        of.cap = Some(cap);
+        of.guarantee = guarantee.min(cap);
+        for port in self
+            .ports
+            .get_mut(self.ranges[tenant].clone())
+            .unwrap_or_default()
+        {
+            port.limit_to(cap);
+        }
+    }
+
+    /// What is set at a tenant's ports together, as it was read back, and the least that can be set there; none
+    /// while the limit of a port is not known, or a port has none.
+    pub fn in_force(&self, tenant: usize) -> Option<(BitRate, BitRate)> {
+        let ports = self.ports.get(self.ranges.get(tenant)?.clone())?;
+        let mut there = ports.iter().filter(|port| port.present);
+        there.try_fold((BitRate(0), BitRate(0)), |(set, least), port| {
+            let has = port.applied.filter(|rate| rate.0 > 0)?;
+            Some((BitRate(set.0 + has.0), BitRate(least.0 + port.least().0)))
+        })
     }
 
     /// The hard limit of a tenant: its cap, else the link.

@@ -1,5 +1,6 @@
 //! Events of the daemon: typed until one place writes them into the log.
 
+mod cluster;
 mod port;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use nicety_model::BitRate;
 use nicety_model::counted::plural;
 use nicety_model::journal::Outcome;
 
+use crate::cluster::ClusterEvent;
 use crate::explain::readable;
 use crate::liveness::Silence;
 
@@ -26,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 17] = [
+pub const EVENTS: [&str; 29] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -44,6 +46,18 @@ pub const EVENTS: [&str; 17] = [
     "guest-refused",
     "policy-taken",
     "policy-refused",
+    "etcd-joined",
+    "etcd-trouble",
+    "guard-trouble",
+    "granted",
+    "fell-back",
+    "not-lowered",
+    "leader",
+    "host-joined",
+    "host-lost",
+    "policies-differ",
+    "overcommitted",
+    "unreadable-keys",
 ];
 
 /// Something worth a line.
@@ -152,6 +166,15 @@ pub enum Event {
     Restored(usize),
     /// So many ports keep their limits.
     Kept(usize),
+    /// Of a cluster.
+    Cluster(ClusterEvent),
+    /// The host speaks to etcd through this endpoint.
+    EtcdJoined(String),
+    /// Something keeps it from etcd: what, why, what to do.
+    EtcdTrouble(String),
+    /// Nothing would lower the ports of a daemon that stands still, or tell the next one what it may send, so nothing
+    /// above the safe shares is set: why.
+    GuardTrouble(String),
 }
 
 impl Event {
@@ -169,6 +192,10 @@ impl Event {
             Self::GuestRefused { .. } => "guest-refused",
             Self::PolicyTaken { .. } => "policy-taken",
             Self::PolicyRefused(_) => "policy-refused",
+            Self::Cluster(event) => return cluster::name(event),
+            Self::EtcdJoined(_) => "etcd-joined",
+            Self::EtcdTrouble(_) => "etcd-trouble",
+            Self::GuardTrouble(_) => "guard-trouble",
             _ => return None,
         })
     }
@@ -181,7 +208,10 @@ impl Event {
             | Self::Trouble(_)
             | Self::LockUnsafe { .. }
             | Self::JournalSkipped(_)
+            | Self::EtcdTrouble(_)
+            | Self::GuardTrouble(_)
             | Self::PolicyRefused(_) => Priority::Warning,
+            Self::Cluster(event) => cluster::priority(event),
             Self::TroubleOver => Priority::Info,
             _ => Priority::Notice,
         }
@@ -317,6 +347,13 @@ impl fmt::Display for Event {
                 let ports = plural(*ports as u64, "port");
                 write!(f, "the limits of {ports} are as they were found")
             }
+            Self::Cluster(event) => f.write_str(&cluster::words(event)),
+            Self::EtcdJoined(endpoint) => write!(f, "cluster: connected to etcd at {endpoint}"),
+            Self::EtcdTrouble(what) => write!(f, "cluster: {what}"),
+            Self::GuardTrouble(why) => write!(
+                f,
+                "cluster: {why}; tenants with a total keep to their safe shares until that is mended"
+            ),
             Self::Kept(ports) => {
                 write!(f, "the limits of {} stay", plural(*ports as u64, "port"))
             }

@@ -1,5 +1,7 @@
 //! Output of `nicety police --json`, and the daemon's state file.
 
+mod cluster;
+
 use nicety_model::journal::Outcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::controller::Decision;
 use crate::explain::Explanation;
 use crate::policy::PortName;
+
+pub use cluster::{
+    ClusterHolds, ClusterReport, ClusterRow, ClusterStands, ClusterState, ClusterTenant,
+};
 
 /// What `nicety police status --json` prints: the daemon's `state.json`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +47,9 @@ pub struct State {
     /// Policies taken and refused while it runs.
     #[serde(default)]
     pub reloads: Reloads,
+    /// The host's part in a cluster; absent where the policy names none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cluster: Option<ClusterState>,
     /// The tenants, in the order of the policy.
     pub tenants: Vec<Explanation>,
     /// What the last period has decided.

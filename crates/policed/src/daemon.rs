@@ -23,6 +23,7 @@ use nicety_police::{Controller, Policy, PortName, Tuning};
 
 use crate::admission::check;
 use crate::board::{Board, Shown};
+use crate::cluster::{self, Cluster};
 use crate::guests::{self, Channels, Softs};
 use crate::log::Log;
 use crate::originals::Originals;
@@ -90,6 +91,8 @@ pub struct Daemon {
     softs: Arc<Softs>,
     notifier: Notifier,
     record: Option<Recorder>,
+    /// Its part in a cluster, where the policy names one.
+    cluster: Option<Cluster>,
     requests: Receiver<ServiceRequest>,
     log: Log,
     /// Given up last.
@@ -117,6 +120,13 @@ impl Daemon {
         }
         ports.wait(answer_timeout(policy.period));
         let board = Arc::default();
+        let cluster = enter(
+            policy,
+            &options,
+            (ports.namespace(), state.path()),
+            None,
+            &log,
+        )?;
         let kept = SoftLimits::open(state.path(), &log);
         let (channels, softs) = guests::start(policy, &board, kept, None, &log)?;
         Ok(Self {
@@ -145,6 +155,7 @@ impl Daemon {
             softs,
             notifier: Notifier::new(),
             record: None,
+            cluster,
             requests,
             log,
             _alone: (alone, lock),
@@ -187,6 +198,7 @@ impl Daemon {
         // No guest asks for anything from here on.
         self.channels = None;
         let closed = match self.options.keep {
+            // What a cluster granted ends with the lease: its guard lowers it.
             true => self.originals.keep().map(|()| Ended::Clean),
             false => (self.originals)
                 .restore(&mut self.ports, "the daemon was stopped")
@@ -195,6 +207,9 @@ impl Daemon {
                     _ => Ended::NotRestored,
                 }),
         };
+        if let Some(cluster) = self.cluster.take().filter(|_| !self.options.keep) {
+            cluster.stop();
+        }
         let _ = std::fs::remove_file(state::file(self.state.path()));
         let recorded = self.record.take().map_or(Ok(()), Recorder::finish);
         let ended = closed?;
@@ -235,12 +250,18 @@ impl Daemon {
         for (tenant, soft) in self.softs.now().into_iter().enumerate() {
             self.controller.soften(tenant, soft);
         }
+        if let Some(cluster) = &mut self.cluster {
+            cluster.begin(&self.policy, &mut self.controller);
+        }
         let mut decision = self.controller.step(&seen);
         for (port, watch) in decision.ports.iter_mut().zip(&self.watches) {
             watch.explain(port);
         }
         self.renew(&seen, &decision, &survey);
         let after = self.apply(&decision, &seen, survey);
+        if let (Some(cluster), Ok(_)) = (&mut self.cluster, &after) {
+            cluster.end(&self.controller, &decision);
+        }
         self.report_decision(&decision);
         self.publish(decision, begin);
         self.last = Some(after?);
@@ -263,6 +284,25 @@ impl Daemon {
             event,
         });
     }
+}
+
+/// What the host is called in a cluster: its label, which its operator has given it, else its name.
+fn entry_name(naming: &Naming) -> Option<String> {
+    naming.label.clone().or_else(|| naming.hostname.clone())
+}
+
+/// Enters the cluster that a policy names, in a network namespace and with a state directory; `before` is the part in
+/// it that an earlier policy had.
+fn enter(
+    policy: &Policy,
+    options: &Options,
+    (netns, directory): (u64, &Path),
+    before: Option<Cluster>,
+    log: &Log,
+) -> Result<Option<Cluster>, Error> {
+    let entry = cluster::Options::of(policy, entry_name(&options.naming), netns)?;
+    let entered = entry.map(|entry| Cluster::start(policy, entry, directory, before, log));
+    Ok(entered.transpose()?)
 }
 
 /// Puts back what a killed daemon has left changed; none when there is no such directory.

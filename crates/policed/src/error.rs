@@ -126,6 +126,11 @@ pub enum Error {
         .0.display()
     )]
     StateTaken(PathBuf),
+    /// A host without a name that can stand in a key.
+    #[error(
+        "the host cannot enter the cluster as {0:?}; give it a --label of letters, digits, dots and hyphens"
+    )]
+    HostName(String),
     /// No daemon runs.
     #[error(
         "no nicety police runs with the state directory {}; start one, or give its --state",
@@ -188,7 +193,7 @@ impl Error {
 impl Coded for Error {
     fn code(&self) -> ProblemCode {
         match self {
-            Self::Policy(_) => ProblemCode::BadValue,
+            Self::Policy(_) | Self::HostName(_) => ProblemCode::BadValue,
             Self::PolicyUnreadable { .. } | Self::NoPolicy { .. } | Self::Recording => {
                 ProblemCode::UnusableFile
             }

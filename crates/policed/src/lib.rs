@@ -9,10 +9,12 @@
 mod admission;
 pub mod board;
 pub mod client;
+pub mod cluster;
 pub mod daemon;
 pub mod dry_run;
 mod error;
 mod functions;
+pub mod guard;
 pub mod guests;
 mod kernel;
 pub mod log;

@@ -3,6 +3,7 @@
 
 use nicety_police::PortDecision;
 use nicety_police::controller::Enforcement;
+use nicety_police::report::{ClusterStands, ClusterState};
 use nicety_police::totals::Total;
 use nicety_report::metric::{Family, Label};
 
@@ -17,7 +18,72 @@ pub fn families(shown: &Shown) -> Vec<Family> {
     all.extend(tenants(shown));
     all.extend(ports(shown));
     all.extend(port_totals(shown));
+    all.extend(shown.state.cluster.iter().flat_map(cluster));
     all
+}
+
+/// Only where the policy names a cluster.
+fn cluster(state: &ClusterState) -> Vec<Family> {
+    let flag = |is: bool| one(f64::from(u8::from(is)));
+    let kinds = state.tenants.iter().flat_map(|tenant| {
+        [
+            ("granted", tenant.max),
+            ("guarantee", tenant.guarantee),
+            ("safe", tenant.safe),
+            ("total", tenant.total_max),
+        ]
+        .map(|(kind, rate)| {
+            let labels = vec![("tenant", tenant.tenant.clone()), ("kind", kind.to_owned())];
+            (labels, rate.bps() / 8.0)
+        })
+    });
+    vec![
+        Family::gauge(
+            "nicety_police_cluster_granted",
+            "1 while the leader's grant holds here, 0 while safe shares do.",
+            flag(state.stands == ClusterStands::Granted),
+        ),
+        Family::gauge(
+            "nicety_police_cluster_leads",
+            "1 when this host leads the cluster, else 0.",
+            flag(state.leads),
+        ),
+        Family::gauge(
+            "nicety_police_cluster_guarded",
+            "1 when a guard would lower the ports of a daemon that stands still, else 0.",
+            flag(state.guarded),
+        ),
+        Family::gauge(
+            "nicety_police_cluster_heard_age_seconds",
+            "Time since the last renewal of the lease that etcd answered was sent; absent without a lease.",
+            state.heard_s.map(|age| (Vec::new(), age)),
+        ),
+        Family::counter(
+            "nicety_police_cluster_elections_total",
+            "Times that this host was elected.",
+            one(state.elections as f64),
+        ),
+        Family::counter(
+            "nicety_police_cluster_reconnects_total",
+            "Connections to etcd after the first.",
+            one(state.reconnects as f64),
+        ),
+        Family::counter(
+            "nicety_police_cluster_fallbacks_total",
+            "Times that this host fell back to its safe shares.",
+            one(state.fallbacks as f64),
+        ),
+        Family::gauge(
+            "nicety_police_cluster_unreadable_keys",
+            "Keys below the cluster's prefix that cannot be read.",
+            one(state.unreadable as f64),
+        ),
+        Family::gauge(
+            "nicety_police_cluster_tenant_bytes_per_second",
+            "By kind: what this host was granted, what of it is guaranteed, its safe share, and the total of all hosts.",
+            kinds.collect::<Vec<_>>(),
+        ),
+    ]
 }
 
 /// A number of the daemon as a whole.

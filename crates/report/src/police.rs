@@ -1,8 +1,11 @@
 //! What the police daemon sees and does, for a terminal.
 
+use nicety_model::BitRate;
 use nicety_police::controller::{Enforcement, PortDecision};
 use nicety_police::explain::{Explanation, readable};
-use nicety_police::report::State;
+use nicety_police::report::{
+    ClusterHolds, ClusterReport, ClusterRow, ClusterStands, ClusterState, State,
+};
 
 use crate::document::{Badge, Cell, Tone, columns};
 use crate::number::plural;
@@ -32,6 +35,9 @@ pub fn status(state: &State) -> Page {
         plural(count(state.writes), "limit"),
         plural(count(state.errors), "error"),
     ));
+    if let Some(cluster) = &state.cluster {
+        page.line(&cluster_line(cluster));
+    }
     let soft = |bps: Option<f64>| bps.map_or("none".to_owned(), readable);
     let demand = |tenant: &Explanation| match (tenant.is_idle(), tenant.demand_bps) {
         (true, _) => Cell::absent(),
@@ -65,6 +71,88 @@ pub fn status(state: &State) -> Page {
         ],
     );
     page
+}
+
+/// Where a host's limits of tenants with a total come from.
+fn cluster_line(cluster: &ClusterState) -> String {
+    let stands = match cluster.stands {
+        ClusterStands::Granted => "the leader's grant holds",
+        ClusterStands::Waiting => "safe shares hold, the first grant is to come",
+        ClusterStands::Alone => "safe shares hold, etcd is not heard",
+    };
+    let leads = if cluster.leads { ", leads" } else { "" };
+    let trouble = cluster.trouble.as_ref().map(|trouble| format!("; {trouble}"));
+    let (host, prefix) = (&cluster.host, &cluster.prefix);
+    format!("{host} in cluster {prefix}{leads}: {stands}{}", trouble.unwrap_or_default())
+}
+
+/// What a tenant has on this host of a cluster, and why; none for one without a total.
+pub fn cluster_share(cluster: &ClusterState, tenant: &str) -> Option<String> {
+    let of = cluster.tenants.iter().find(|of| of.tenant == tenant)?;
+    let [max, total, safe] = [of.max, of.total_max, of.safe].map(|rate| readable(rate.0 as f64));
+    let host = &cluster.host;
+    Some(match cluster.stands {
+        ClusterStands::Granted => format!(
+            "{host} holds {max} of its {total} on all hosts, granted by the leader; without etcd it would keep {safe}"
+        ),
+        ClusterStands::Waiting => format!(
+            "{host} holds its safe share of {max} of {total} on all hosts, and waits for the leader's first grant"
+        ),
+        ClusterStands::Alone => format!(
+            "{host} holds its safe share of {max} of {total} on all hosts, because etcd does not answer"
+        ),
+    })
+}
+
+/// Every tenant of every host of a cluster.
+pub fn cluster(report: &ClusterReport) -> Page {
+    let mut page = Page::default();
+    let leader = match &report.leader {
+        Some(host) => format!("{host} leads"),
+        None => "nobody leads".to_owned(),
+    };
+    page.line(&format!("cluster {}: {leader}", report.prefix));
+    if let Some(key) = report.unreadable.first() {
+        let keys = plural(report.unreadable.len(), "key");
+        page.line(&format!(
+            "{keys} cannot be read, as {key}; remove with etcdctl del"
+        ));
+    }
+    let rate = |rate: Option<BitRate>| rate.map(|rate| readable(rate.0 as f64));
+    page.rows(
+        "hosts",
+        &report.rows,
+        columns![|row|
+            "tenant" Name: &row.tenant;
+            "host" Name: &row.host;
+            "sends" Number: rate(row.used);
+            "wants" Number: wants(row);
+            "granted" Number: rate(row.max);
+            "guarantee" Number: rate(row.guarantee);
+            "safe" Number: rate(row.safe);
+            "total" Number: rate(row.total_max);
+            "holds" Text: held(row.holds);
+        ],
+    );
+    page
+}
+
+fn wants(row: &ClusterRow) -> Cell {
+    match (row.used, row.demand) {
+        (None, _) => Cell::absent(),
+        (Some(_), Some(demand)) => readable(demand.0 as f64).into(),
+        (Some(_), None) => Cell::badge(Badge::new("more", Tone::Warn)),
+    }
+}
+
+fn held(holds: ClusterHolds) -> Cell {
+    let badge = |word, tone| Cell::badge(Badge::new(word, tone));
+    match holds {
+        ClusterHolds::Grant => badge("grant", Tone::Good),
+        ClusterHolds::EarlierGrant => "earlier grant".into(),
+        ClusterHolds::Waiting => badge("safe share, waits", Tone::Warn),
+        ClusterHolds::Lost => badge("safe share, lost", Tone::Fail),
+    }
 }
 
 fn count(value: u64) -> usize {

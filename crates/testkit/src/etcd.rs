@@ -170,6 +170,11 @@ impl Etcd {
         self.members[member].kill();
     }
 
+    /// Freezes a member as SIGSTOP does, or lets it go on.
+    pub fn freeze(&self, member: usize, frozen: bool) {
+        self.members[member].freeze(frozen);
+    }
+
     /// Removes what a killed member knows. Of all members: the next start is an etcd that knows nothing.
     ///
     /// # Errors

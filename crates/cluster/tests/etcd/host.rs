@@ -1,8 +1,11 @@
 //! A host of a test: its session and what it was told.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use nicety_cluster::{Event, OwnPut, Session, Settings, Status, Tls, Trouble};
+use nicety_cluster::{Event, Session, Settings, Status, Tls, Trouble};
+use nicety_netdev::netns::NetNs;
+use nicety_police::cluster::{Change, Lease, Margin, Registration, settings::HostSettings};
 use nicety_testkit::etcd::{Etcd, Options};
 
 /// Life of a lease.
@@ -26,8 +29,6 @@ pub fn settings(etcd: &Etcd, host: &str) -> Settings {
         endpoints: etcd.endpoints(),
         prefix: PREFIX.to_owned(),
         host: host.to_owned(),
-        identity: format!("test of {host}"),
-        own: vec![format!("grant/{host}"), format!("member/{host}")],
         tls: Tls::default(),
         user: None,
         ttl: TTL,
@@ -42,38 +43,50 @@ pub struct Host {
 
 impl Host {
     pub fn start(etcd: &Etcd, host: &str) -> Self {
-        Self::with(etcd, settings(etcd, host))
+        Self::with(etcd.hub(), settings(etcd, host))
     }
 
-    pub fn with(etcd: &Etcd, settings: Settings) -> Self {
+    pub fn with(ns: &NetNs, settings: Settings) -> Self {
         Self {
-            session: etcd
-                .hub()
-                .run(|| Session::start(settings))
-                .unwrap()
-                .unwrap(),
+            session: ns.run(|| Session::start(settings)).unwrap().unwrap(),
             events: Vec::new(),
         }
     }
 
-    /// Started, and has its name.
+    /// Started, and speaks to etcd.
     pub fn joined(etcd: &Etcd, host: &str) -> Self {
         let mut host = Self::start(etcd, host);
-        host.until("joined", |events, _| {
-            count(events, |event| matches!(event, Event::Joined { .. })) > 0
-        });
+        host.until("joined", |_, status| status.joined);
         host
+    }
+
+    /// Registers as a machine, and waits until its entry stands.
+    pub fn registered(mut self, machine: &str) -> Self {
+        self.register(machine);
+        self.until("registered", |_, status| status.registered);
+        self
+    }
+
+    pub fn register(&mut self, machine: &str) {
+        let settings = HostSettings {
+            name: String::new(),
+            machine: machine.to_owned(),
+            margin: Margin::default(),
+            hosts: None,
+            safe_share: None,
+            tenants: BTreeMap::new(),
+        };
+        self.session.register(Registration {
+            lease: self.lease(),
+            member: settings.member(),
+        });
     }
 
     /// Takes events until it is as wanted.
     pub fn until(&mut self, what: &str, wanted: impl Fn(&[Event], &Status) -> bool) {
         let end = Instant::now() + LIMIT;
-        loop {
-            self.events.extend(self.session.poll());
+        while !self.look(&wanted) {
             let status = self.session.status();
-            if wanted(&self.events, &status) {
-                return;
-            }
             assert!(
                 Instant::now() < end,
                 "never {what}: {status:?} {:#?}",
@@ -81,6 +94,12 @@ impl Host {
             );
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Takes events; whether it is as wanted.
+    pub fn look(&mut self, wanted: impl Fn(&[Event], &Status) -> bool) -> bool {
+        self.events.extend(self.session.poll());
+        wanted(&self.events, &self.session.status())
     }
 
     /// The first trouble that is told.
@@ -97,14 +116,6 @@ impl Host {
         self.session.status().lease.unwrap().id
     }
 
-    pub fn put(&self, path: &str, value: &str, leased: bool) {
-        self.session.put(OwnPut {
-            path: path.to_owned(),
-            value: value.into(),
-            leased,
-        });
-    }
-
     /// What was told is not looked at again.
     pub fn forget(&mut self) {
         self.events.extend(self.session.poll());
@@ -112,8 +123,10 @@ impl Host {
     }
 }
 
-pub fn count(events: &[Event], is: impl Fn(&Event) -> bool) -> usize {
-    events.iter().filter(|event| is(event)).count()
+/// Leases that have ended.
+pub fn ended(events: &[Event]) -> usize {
+    let ended = |event: &&Event| matches!(event, Event::Lease(Lease::Ended { .. }));
+    events.iter().filter(ended).count()
 }
 
 pub fn troubles(events: &[Event]) -> Vec<Trouble> {
@@ -124,24 +137,27 @@ pub fn troubles(events: &[Event]) -> Vec<Trouble> {
     events.iter().filter_map(of).collect()
 }
 
+/// Whether a key was told of.
+pub fn told(events: &[Event], wanted: &str) -> bool {
+    let is = |change: &Change| matches!(change, Change::Put { key, .. } if key == wanted);
+    events.iter().any(|event| match event {
+        Event::Changed(changes) => changes.changes.iter().any(is),
+        _ => false,
+    })
+}
+
 /// What stands at a path, by etcdctl.
 pub fn value(etcd: &Etcd, path: &str) -> String {
     let key = format!("{PREFIX}/{path}");
-    etcd.told(&["get", "--print-value-only", &key])
-        .unwrap()
-        .trim_end()
-        .to_owned()
+    let told = etcd.told(&["get", "--print-value-only", &key]);
+    told.unwrap().trim_end().to_owned()
 }
 
 /// Waits for what stands at a path.
-pub fn until_value(etcd: &Etcd, path: &str, wanted: &str) {
+pub fn until_value(etcd: &Etcd, path: &str, wanted: impl Fn(&str) -> bool) {
     let end = Instant::now() + LIMIT;
-    while value(etcd, path) != wanted {
-        assert!(
-            Instant::now() < end,
-            "{path} is {:?}, never {wanted:?}",
-            value(etcd, path)
-        );
+    while !wanted(&value(etcd, path)) {
+        assert!(Instant::now() < end, "{path} is {:?}", value(etcd, path));
         std::thread::sleep(Duration::from_millis(50));
     }
 }

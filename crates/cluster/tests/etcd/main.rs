@@ -22,7 +22,10 @@ const TESTS: [(&str, Body); 12] = [
     ("values_stand_under_the_lease_of_their_host", work::values),
     ("a_name_belongs_to_one_lease", work::names),
     ("one_host_leads_and_the_next_follows", work::election),
-    ("a_gone_hosts_write_is_left_out_alone", work::gone_lease),
+    (
+        "a_host_that_is_gone_for_good_is_forgotten",
+        work::gone_for_good,
+    ),
     ("a_loop_that_stands_still_loses_its_lease", work::stalled),
     (
         "a_killed_member_costs_a_connection_and_no_lease",

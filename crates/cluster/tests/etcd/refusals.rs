@@ -15,22 +15,22 @@ pub fn prefixes() -> Result<(), Skip> {
         prefix: prefix.to_owned(),
         ..settings(&etcd, "a")
     };
-    let said = Host::with(&etcd, at("/web")).trouble().to_string();
+    let said = Host::with(etcd.hub(), at("/web")).trouble().to_string();
     assert!(
         said.contains("/web is used by something else: it holds /web/users/1"),
         "{said}"
     );
     assert_eq!(etcd.told(&["get", "/web/schema"]).unwrap(), "");
-    etcd.told(&["put", &format!("{PREFIX}/schema"), "nicety-police 2"])
+    etcd.told(&["put", &format!("{PREFIX}/schema"), "nicety cluster 2"])
         .unwrap();
-    let newer = Host::with(&etcd, at(PREFIX)).trouble();
+    let newer = Host::with(etcd.hub(), at(PREFIX)).trouble();
     assert!(
-        matches!(&newer, Trouble::OtherSchema { found, .. } if found == "nicety-police 2"),
+        matches!(&newer, Trouble::OtherSchema { found, .. } if found == "nicety cluster 2"),
         "{newer}"
     );
     // A key whose name only begins like the prefix is no key below it.
     etcd.told(&["put", "/nice-other", "1"]).unwrap();
-    let mut good = Host::with(&etcd, at("/nice"));
+    let mut good = Host::with(etcd.hub(), at("/nice"));
     good.until("joined", |_, status| status.joined);
     Ok(())
 }
@@ -41,7 +41,7 @@ fn said(etcd: &Etcd, change: impl FnOnce(&mut Settings)) -> String {
     of.tls.ca = Some(etcd.pki().ca());
     of.tls.own = Some(etcd.pki().client());
     change(&mut of);
-    let said = Host::with(etcd, of).trouble().to_string();
+    let said = Host::with(etcd.hub(), of).trouble().to_string();
     println!("  {said}");
     said
 }
@@ -56,7 +56,7 @@ pub fn tls_and_login() -> Result<(), Skip> {
     let mut good = settings(&etcd, "good");
     good.tls.ca = Some(pki.ca());
     good.tls.own = Some(pki.client());
-    let mut host = Host::with(&etcd, good.clone());
+    let mut host = Host::with(etcd.hub(), good.clone());
     host.until("joined", |_, status| status.joined);
     drop(host);
 
@@ -140,7 +140,7 @@ pub fn tls_and_login() -> Result<(), Skip> {
         &["does not let the user read and write below /nicety/test"],
     );
     good.user = user("root");
-    let mut host = Host::with(&etcd, good);
+    let mut host = Host::with(etcd.hub(), good);
     host.until("joined", |_, status| status.joined);
     drop(host);
 

@@ -39,9 +39,16 @@ const RUN_EXAMPLES: &str = "Examples:
 const STATUS_EXAMPLES: &str = "Examples:
   nicety police status
   nicety police status --format csv --no-header
+  nicety police status --cluster             all hosts that share totals
   nicety police status -j | jq '.tenants[].rate_bps'
 
 Exit code 3: no daemon runs.";
+
+const FORGET_EXAMPLES: &str = "Examples:
+  nicety police cluster forget kvm17
+
+Make sure first that the host is off: what it holds is given to others.
+Exit code 1: the host runs, or there is no such host.";
 
 const EXPLAIN_EXAMPLES: &str = "Examples:
   nicety police explain blue                 a tenant
@@ -73,6 +80,12 @@ pub enum PoliceCommand {
     /// Restore the limits that a killed daemon found and left changed.
     #[command(after_help = RESTORE_EXAMPLES)]
     Restore(AskArgs),
+    /// Free what is kept for a host of the cluster that is gone for good.
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
+    /// Lower ports when the daemon does not renew its orders in time; the daemon starts it.
+    #[command(hide = true)]
+    Guard,
 }
 
 /// `nicety police run`.
@@ -122,12 +135,40 @@ pub struct RunArgs {
 /// `nicety police status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
+    /// Show the tenants of all hosts of the cluster, as etcd has them.
+    #[arg(long, help_heading = heading::WHAT)]
+    pub cluster: bool,
+    /// Take the cluster from this policy, not from that of the running daemon.
+    #[arg(long, value_name = "FILE", requires = "cluster", help_heading = heading::WHAT)]
+    pub policy: Option<PathBuf>,
     /// Where the daemon's state is.
     #[command(flatten)]
     pub state: StateArgs,
     /// The format on standard output.
     #[command(flatten)]
     pub format: FormatArgs,
+}
+
+/// `nicety police cluster`.
+#[derive(Debug, Subcommand)]
+pub enum ClusterCommand {
+    /// Free the safe shares of a host that is gone for good. A host that still runs is left alone.
+    #[command(after_help = FORGET_EXAMPLES)]
+    Forget(ForgetArgs),
+}
+
+/// `nicety police cluster forget`.
+#[derive(Debug, Args)]
+pub struct ForgetArgs {
+    /// Host, as nicety police status --cluster names it.
+    #[arg(help_heading = heading::WHAT)]
+    pub host: String,
+    /// Take the cluster from this policy, not from that of the running daemon.
+    #[arg(long, value_name = "FILE", help_heading = heading::WHAT)]
+    pub policy: Option<PathBuf>,
+    /// Where the daemon's state is.
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 /// `nicety police reload` and `restore`.

@@ -6,6 +6,7 @@ use nicety_police::report::State;
 use nicety_policed::client;
 use nicety_report::{plural, police};
 
+use super::cluster;
 use crate::cli::police::{AskArgs, ExplainArgs, StatusArgs};
 use crate::cli::state::StateArgs;
 use crate::exit::{Exit, Failure};
@@ -13,6 +14,9 @@ use crate::output;
 
 /// Prints the state of everybody.
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
+    if args.cluster {
+        return cluster::status(args);
+    }
     let state = read(&args.state)?;
     output::page(&args.format, &state, || police::status(&state))?;
     Ok(Exit::Done)
@@ -24,7 +28,12 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     let explained = client::find(&state, &args.name)?;
     match args.ask.output.json {
         true => output::print_json(&explained)?,
-        false => output::print(&format!("{explained}\n"))?,
+        false => {
+            let cluster = state.cluster.as_ref();
+            let share = cluster.and_then(|of| police::cluster_share(of, &explained.tenant.tenant));
+            let share = share.map_or_else(String::new, |share| format!("{share}\n"));
+            output::print(&format!("{explained}\n{share}"))?;
+        }
     }
     Ok(Exit::Done)
 }

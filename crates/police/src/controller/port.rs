@@ -82,6 +82,16 @@ impl PortState {
         self.cap = cap.bps().min(setup.cap_bps).min(setup.steps.top);
     }
 
+    /// Another cap of its tenant.
+    pub(super) fn limit_to(&mut self, cap: BitRate) {
+        self.cap = cap.bps().min(self.setup.cap_bps).min(self.setup.steps.top);
+    }
+
+    /// The lowest limit that it takes.
+    pub(super) fn least(&self) -> BitRate {
+        BitRate::from_bps(self.setup.steps.down(0.0, 0.0))
+    }
+
     /// The limit that the last period's rate is compared with; infinite when there was none.
     pub(super) fn in_force(&self) -> f64 {
         match self.applied {

@@ -202,3 +202,34 @@ fn counters_that_freeze_go_back_or_jump_leave_limits_between_guarantee_and_cap()
         }
     }
 }
+
+#[test]
+fn a_grant_is_a_cap_that_can_go_up_again() {
+    let text = "[link]\ncapacity = \"100mbit\"\n[[tenant]]\nname = \"a\"\ncap = \"60mbit\"\nports = [\"a0\", \"a1\"]\n";
+    let mut controller = Controller::new(policy(text), &[], Tuning::default());
+    let has = |limit: u64| Seen {
+        present: true,
+        sample: None,
+        limit: Some(BitRate(limit)),
+        silent: false,
+    };
+    let step = |controller: &mut Controller, limit| {
+        let decision = controller.step(&[has(limit), has(limit)]);
+        decision.ports.iter().map(|port| port.limit.0).sum::<u64>()
+    };
+    controller.grant(0, BitRate(20_000_000), BitRate(5_000_000));
+    let sum = step(&mut controller, 50_000_000);
+    assert!((19_000_000..=20_000_000).contains(&sum), "{sum}");
+    assert_eq!(
+        controller.in_force(0),
+        Some((BitRate(100_000_000), BitRate(128_000)))
+    );
+    // Never above the policy's own cap, and never without any limit.
+    controller.grant(0, BitRate(90_000_000), BitRate(0));
+    assert_eq!(controller.hard(0), BitRate(60_000_000));
+    controller.grant(0, BitRate(0), BitRate(0));
+    assert_eq!(step(&mut controller, 10_000_000), 128_000);
+    // A port without a limit is not known to hold any.
+    step(&mut controller, 0);
+    assert_eq!(controller.in_force(0), None);
+}

@@ -5,6 +5,7 @@ use nicety_police::event::{PortEvent, PortTrouble};
 use nicety_police::{Decision, Seen};
 
 use super::Daemon;
+use crate::cluster::Cluster;
 use crate::ports::{How, Look};
 
 impl Daemon {
@@ -42,7 +43,9 @@ impl Daemon {
         for index in &decision.writes {
             let port = &decision.ports[*index];
             let has = seen[*index].limit.filter(|has| has.0 > 0);
-            if unanswered && has.is_some_and(|has| has < port.limit) {
+            let grows = has.is_some_and(|has| has < port.limit);
+            let may = |cluster: &Cluster| cluster.may_raise(port.tenant);
+            if grows && (unanswered || !self.cluster.as_ref().is_none_or(may)) {
                 continue;
             }
             self.watches[*index].wrote();

@@ -14,6 +14,7 @@ use nicety_police::schedule::writes_state;
 
 use super::Daemon;
 use crate::board::Shown;
+use crate::cluster::Cluster;
 use crate::functions::Nic;
 use crate::state;
 
@@ -84,6 +85,7 @@ impl Daemon {
             writes: self.writes,
             errors: self.errors,
             reloads: self.reloads.clone(),
+            cluster: self.cluster.as_ref().map(Cluster::state),
             tenants: Vec::new(),
             decision,
         };

@@ -10,8 +10,9 @@ use nicety_police::port_watch::PortWatch;
 use nicety_police::reload::Reload;
 use nicety_police::{Controller, Policy, Tuning};
 
-use super::Daemon;
+use super::{Daemon, enter, entry_name};
 use crate::admission::check;
+use crate::cluster;
 use crate::ports::Ports;
 use crate::soft_limits::SoftLimits;
 use crate::{Error, PolicyFile, guests};
@@ -54,6 +55,8 @@ impl Daemon {
         check(&policy, &self.file, &mut ports, absent_ok, &self.log)?;
         ports.wait(answer_timeout(policy.period));
         ports.follow(&self.ports);
+        // Refused before anything is changed.
+        cluster::Options::of(&policy, entry_name(&self.options.naming), ports.namespace())?;
         let reload = Reload::between(&self.policy, &policy);
         self.open_channels(&policy, reload.other_tenants)?;
         self.originals.release_others(&mut self.ports, &policy);
@@ -65,6 +68,9 @@ impl Daemon {
         self.watches = watches.collect();
         self.names = policy.ports().map(|(_, port)| port.clone()).collect();
         self.controller = Controller::new(policy.clone(), &[], Tuning::default());
+        let place = (ports.namespace(), self.state.path());
+        let before = self.cluster.take();
+        self.cluster = enter(&policy, &self.options, place, before, &self.log)?;
         self.policy = Arc::new(policy);
         self.ports = ports;
         self.last = None;

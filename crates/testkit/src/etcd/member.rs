@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use nicety_host::child;
 use nicety_netdev::netns::NetNs;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Failure, Options, Pki, address, which};
 
@@ -145,6 +146,13 @@ impl Member {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
+        }
+    }
+
+    pub(super) fn freeze(&self, frozen: bool) {
+        let signal = if frozen { Signal::STOP } else { Signal::CONT };
+        if let Some(child) = &self.child {
+            let _ = kill_process(Pid::from_child(child), signal);
         }
     }
 

@@ -1,0 +1,65 @@
+//! `nicety police status --cluster` and `nicety police cluster`: what etcd has of all hosts.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use nicety_cluster::{Forgotten, Settings};
+use nicety_police::cluster::View;
+use nicety_police::report::ClusterReport;
+use nicety_policed::{PolicyFile, cluster};
+use nicety_report::police;
+
+use super::status::read;
+use crate::cli::police::{ForgetArgs, StatusArgs};
+use crate::cli::state::StateArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Prints every tenant of every host.
+pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
+    let settings = settings(args.policy.as_deref(), &args.state)?;
+    let changes = nicety_cluster::look(&settings).map_err(Failure::environment)?;
+    let mut view = View::default();
+    view.take(&changes);
+    let report = ClusterReport::of(&view, &settings.prefix);
+    output::page(&args.format, &report, || police::cluster(&report))?;
+    Ok(Exit::Done)
+}
+
+/// Frees what is kept for a host.
+pub fn forget(args: &ForgetArgs) -> Result<Exit, Failure> {
+    let settings = settings(args.policy.as_deref(), &args.state)?;
+    let host = &args.host;
+    let forgotten = nicety_cluster::forget(&settings, host).map_err(Failure::environment)?;
+    let why = match forgotten {
+        Forgotten::Done => {
+            output::say(&format!(
+                "{host} is forgotten: what it held is free for others"
+            ));
+            return Ok(Exit::Done);
+        }
+        Forgotten::Alive => format!("{host} runs: stop its daemon first"),
+        Forgotten::Unknown => {
+            format!("nothing is kept for {host}; see nicety police status --cluster")
+        }
+    };
+    Err(Failure {
+        exit: Exit::Negative,
+        error: anyhow!(why),
+    })
+}
+
+/// How etcd is reached, by a policy or by that of the running daemon.
+fn settings(policy: Option<&Path>, state: &StateArgs) -> Result<Settings, Failure> {
+    let policy = match policy {
+        Some(policy) => PolicyFile::read(policy)?,
+        None => PolicyFile::read(Path::new(&read(state)?.policy))?,
+    };
+    let settings = cluster::session(&policy.policy, String::new());
+    settings.ok_or_else(|| {
+        let file = policy.file;
+        Failure::usage(anyhow!(
+            "{file} names no cluster; add [cluster] with endpoints"
+        ))
+    })
+}

@@ -1,0 +1,316 @@
+//! The daemon's part in a cluster: moves what etcd says to the machine that decides, and its decisions to the
+//! controller, the guard, the disk and etcd.
+
+mod memory;
+mod options;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nicety_cluster::{Event as Heard, Session};
+use nicety_host::journal::since_boot;
+use nicety_model::BitRate;
+use nicety_police::cluster::{
+    Applied, ClusterEvent, Input, Limit, LocalDemand, Node, Orders, Output, Remembered,
+};
+use nicety_police::event::Event;
+use nicety_police::report::{ClusterState, ClusterTenant};
+use nicety_police::{Controller, Decision, Policy};
+
+use crate::guard::Guard;
+use crate::log::Log;
+
+pub use options::{Options, session};
+
+/// A host in a cluster.
+pub(crate) struct Cluster {
+    options: Options,
+    session: Session,
+    /// Of an earlier policy: its lease lives until no limit is above the safe shares.
+    retired: Option<Session>,
+    node: Node,
+    guard: Option<Guard>,
+    orders: Orders,
+    /// The guard knows the orders, and the disk what the next daemon is to know.
+    held: bool,
+    memory: PathBuf,
+    /// What is to be on disk before anything is raised.
+    unwritten: Option<Remembered>,
+    /// Its tenants: number in the policy, and name.
+    tenants: Vec<(usize, String)>,
+    /// When it last reported (`CLOCK_BOOTTIME`).
+    reported: Duration,
+    /// Grants of the controller as they were given last.
+    given: BTreeMap<String, BitRate>,
+    told: Told,
+    log: Log,
+}
+
+/// What was told, so that it is told once.
+#[derive(Debug, Default)]
+struct Told {
+    granted: bool,
+    stuck: BTreeSet<String>,
+    guard: Option<String>,
+    fallbacks: u64,
+}
+
+impl Cluster {
+    /// Begins where the policy names a cluster. etcd need not be there.
+    ///
+    /// # Errors
+    /// When the thread for etcd cannot be started.
+    pub(crate) fn start(
+        policy: &Policy,
+        options: Options,
+        directory: &std::path::Path,
+        before: Option<Self>,
+        log: &Log,
+    ) -> std::io::Result<Self> {
+        let memory = memory::file(directory);
+        let node = Node::new(options.host.clone(), memory::read(&memory));
+        let retired = before.map(|before| {
+            if let Some(guard) = before.guard {
+                guard.end();
+            }
+            before.session
+        });
+        let named = |name: &String| options.host.tenants.contains_key(name);
+        let tenants = policy.tenants.iter().enumerate();
+        let tenants = tenants.filter(|(_, tenant)| named(&tenant.name));
+        let mut cluster = Self {
+            session: Session::start(options.session.clone())?,
+            retired,
+            node,
+            guard: None,
+            orders: Orders::default(),
+            held: false,
+            memory,
+            unwritten: None,
+            tenants: tenants
+                .map(|(at, tenant)| (at, tenant.name.clone()))
+                .collect(),
+            reported: Duration::ZERO,
+            given: BTreeMap::new(),
+            told: Told::default(),
+            log: log.clone(),
+            options,
+        };
+        cluster.feed(&Input::Tick);
+        Ok(cluster)
+    }
+
+    /// Takes what etcd has said, and gives the controller its grants: no more than the guard knows of.
+    pub(crate) fn begin(&mut self, policy: &Policy, controller: &mut Controller) {
+        for heard in self.session.poll() {
+            self.hear(heard);
+        }
+        self.feed(&Input::Tick);
+        self.hold(policy);
+        for (at, name) in &self.tenants {
+            let limit = self.limit(name);
+            controller.grant(*at, below(limit.max), limit.guarantee);
+            self.given.insert(name.clone(), below(limit.max));
+        }
+    }
+
+    /// Whether limits may be raised now: not after the deadline, from which on the guard lowers them.
+    pub(crate) fn may_raise(&self, tenant: usize) -> bool {
+        let is_ours = self.tenants.iter().any(|(at, _)| *at == tenant);
+        let over = self
+            .orders
+            .deadline
+            .is_some_and(|until| since_boot() >= until);
+        !(is_ours && over)
+    }
+
+    /// Takes what is set at the ports and what the period has decided; reports, and leads.
+    pub(crate) fn end(&mut self, controller: &Controller, decision: &Decision) {
+        let mut set = BTreeMap::new();
+        for (at, name) in &self.tenants {
+            let limit = self.orders.limits.get(name).copied().unwrap_or_default();
+            let there = match controller.in_force(*at) {
+                // As low as its ports go.
+                Some((set, least)) if set <= least => set.min(limit.max),
+                Some((set, _)) => set,
+                None => BitRate(u64::MAX),
+            };
+            set.insert(name.clone(), there);
+        }
+        let serial = self.orders.serial;
+        self.feed(&Input::Applied(Applied { serial, set }));
+        // Half of a period of the link early rather than late.
+        let now = since_boot();
+        if now.saturating_sub(self.reported) + controller.policy().period / 2 < self.options.period
+        {
+            return;
+        }
+        self.reported = now;
+        let local = self.tenants.iter().filter_map(|(at, name)| {
+            let granted = self.given.get(name).copied().unwrap_or_default();
+            let decided = decision.tenants.get(*at)?;
+            Some((name.clone(), LocalDemand::of(decided, granted)))
+        });
+        let local = local.collect();
+        self.feed(&Input::Period(local));
+        self.feed(&Input::Lead);
+    }
+
+    /// The ports have been given back: neither guard nor lease is needed any more.
+    pub(crate) fn stop(self) {
+        if let Some(guard) = self.guard {
+            guard.end();
+        }
+    }
+
+    /// How it stands.
+    pub(crate) fn state(&self) -> ClusterState {
+        let status = self.session.status();
+        let now = since_boot();
+        let left = self.orders.deadline;
+        let heard = status.lease.map(|lease| now.saturating_sub(lease.sent_at));
+        let tenants = self.options.host.tenants.iter().map(|(name, total)| {
+            let limit = self.limit(name);
+            ClusterTenant {
+                tenant: name.clone(),
+                max: limit.max,
+                guarantee: limit.guarantee,
+                safe: self.orders.safe.get(name).copied().unwrap_or_default(),
+                total_max: total.max,
+            }
+        });
+        ClusterState {
+            host: self.options.host.name.clone(),
+            prefix: self.options.session.prefix.clone(),
+            endpoint: status.endpoint,
+            stands: self.node.state(now).into(),
+            leads: self.node.leads(),
+            grant: self.orders.number,
+            heard_s: heard.map(|heard| heard.as_secs_f64()),
+            holds_s: left.map(|until| until.saturating_sub(now).as_secs_f64()),
+            reconnects: status.reconnects,
+            elections: status.elections,
+            fallbacks: self.told.fallbacks,
+            unreadable: self.node.view().garbage().len(),
+            guarded: self.guard.is_some(),
+            trouble: status.trouble.map(|trouble| trouble.to_string()),
+            tenants: tenants.collect(),
+        }
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Joined { endpoint } => self.log.report(&Event::EtcdJoined(endpoint)),
+            Heard::Trouble(trouble) => self.log.report(&Event::EtcdTrouble(trouble.to_string())),
+            Heard::Lease(lease) => self.feed(&Input::Lease(lease)),
+            Heard::Changed(changes) => self.feed(&Input::Changed(changes)),
+            Heard::Elected(leads) => self.feed(&Input::Elected(leads)),
+            Heard::Written(outcome) => {
+                let applied = outcome == nicety_cluster::Outcome::Applied;
+                self.feed(&Input::Written { applied });
+            }
+        }
+    }
+
+    fn feed(&mut self, input: &Input) {
+        let output = self.node.feed(since_boot(), input);
+        self.carry_out(output);
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        if output.remember.is_some() {
+            self.unwritten = output.remember;
+            self.held = false;
+        }
+        if let Some(orders) = output.orders {
+            self.orders = orders;
+            self.held = false;
+        }
+        if let Some(registration) = output.register {
+            self.retired = None;
+            self.session.register(registration);
+        }
+        if let Some(report) = output.report {
+            self.session.report(report);
+        }
+        if !output.batches.is_empty() {
+            self.session.lead(output.batches);
+        }
+        for event in output.events {
+            self.tell(event);
+        }
+    }
+
+    /// Has the guard know the orders; starts one where there is none.
+    fn hold(&mut self, policy: &Policy) {
+        if self.held {
+            return;
+        }
+        let names = &self.options.host.tenants;
+        // Before it is on disk nothing is raised: the next daemon would not know what it may send.
+        let written = match &self.unwritten {
+            Some(remembered) => memory::write(&self.memory, remembered),
+            None => Ok(()),
+        };
+        let told = match self.guard.take() {
+            Some(guard) => Ok(guard),
+            None => Guard::start(policy, |name| names.contains_key(name)),
+        };
+        let told = told.and_then(|mut guard| guard.hold(&self.orders).map(|()| guard));
+        let why = match (told, written) {
+            (Ok(guard), Ok(())) => {
+                self.guard = Some(guard);
+                self.unwritten = None;
+                self.held = true;
+                None
+            }
+            (Ok(guard), Err(error)) => {
+                self.guard = Some(guard);
+                Some(format!("cannot write {}: {error}", self.memory.display()))
+            }
+            (Err(error), _) => Some(format!("no guard: {error}")),
+        };
+        if self.told.guard != why {
+            self.told.guard.clone_from(&why);
+            if let Some(why) = why {
+                self.log.report(&Event::GuardTrouble(why));
+            }
+        }
+    }
+
+    /// What a tenant may send now: its safe share while no guard knows how long more would hold.
+    fn limit(&self, name: &str) -> Limit {
+        let ordered = self.orders.limits.get(name).copied().unwrap_or_default();
+        let safe = self.orders.safe.get(name).copied().unwrap_or_default();
+        match self.held {
+            true => ordered,
+            false => Limit {
+                max: ordered.max.min(safe),
+                guarantee: ordered.guarantee.min(safe),
+            },
+        }
+    }
+
+    fn tell(&mut self, event: ClusterEvent) {
+        let is_new = match &event {
+            ClusterEvent::Granted { .. } => !std::mem::replace(&mut self.told.granted, true),
+            ClusterEvent::FellBack { .. } => {
+                self.told.granted = false;
+                self.told.fallbacks += 1;
+                true
+            }
+            ClusterEvent::NotLowered { tenant } => self.told.stuck.insert(tenant.clone()),
+            ClusterEvent::Overtaken | ClusterEvent::Joined { .. } => false,
+            _ => true,
+        };
+        if is_new {
+            self.log.report(&Event::Cluster(event));
+        }
+    }
+}
+
+/// A little below a grant: what is read back of a driver's grid may be a little above what was set.
+fn below(grant: BitRate) -> BitRate {
+    BitRate(grant.0 - grant.0 / 1000)
+}

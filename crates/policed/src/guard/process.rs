@@ -1,0 +1,198 @@
+//! The guard's own process.
+
+use std::io::{BufRead, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use nicety_host::journal::since_boot;
+use nicety_model::BitRate;
+use nicety_netdev::privilege::keep_net_admin;
+use nicety_police::driver::Steps;
+use nicety_police::policy::{DEFAULT_PERIOD, LEAST_RATE};
+use nicety_police::{Policy, Tenant};
+
+use super::{Guarded, TAKEN, Word};
+use crate::Error;
+use crate::log::Log;
+use crate::ports::{How, Ports};
+
+/// How often it looks again at ports whose time is over: a call that hung may raise one late.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Looks after the last that had to lower something, before a guard without a daemon ends.
+const LOOKS: u32 = 3;
+
+/// What it holds.
+struct Held {
+    ports: Ports,
+    policy: Policy,
+    safe: Vec<BitRate>,
+    deadline: Option<Duration>,
+}
+
+/// Guards until it is told to end, or the daemon is gone and all ports are safe. `from` is what the daemon says, `to`
+/// is what it hears.
+///
+/// # Errors
+/// When the daemon says nothing that can be guarded, or the kernel refuses.
+pub fn run(
+    from: impl BufRead + Send + 'static,
+    to: &mut impl Write,
+    log: &Log,
+) -> Result<(), Error> {
+    // Out of the terminal's session: its hang-up and Ctrl-C go to others.
+    rustix::process::setsid().map_err(std::io::Error::from)?;
+    keep_net_admin()?;
+    let words = words(from)?;
+    let mut held = None;
+    let mut calm = 0;
+    loop {
+        match words.recv_timeout(pause(held.as_ref())) {
+            Ok(Word::End) => return answer(to, TAKEN),
+            Ok(Word::Guard(tenants)) => {
+                held = Some(Held::new(tenants, log)?);
+                answer(to, TAKEN)?;
+            }
+            Ok(Word::Hold { deadline, safe }) => {
+                if let Some(held) = &mut held {
+                    (held.deadline, held.safe) = (deadline, safe);
+                }
+                calm = 0;
+                answer(to, TAKEN)?;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let Some(held) = &held else {
+                    return Ok(());
+                };
+                if held.deadline.is_none() || calm >= LOOKS {
+                    return Ok(());
+                }
+                std::thread::sleep(pause(Some(held)));
+            }
+        }
+        if let Some(held) = &mut held
+            && held
+                .deadline
+                .is_some_and(|deadline| since_boot() >= deadline)
+        {
+            calm = match held.lower() {
+                Ok(0) => calm.saturating_add(1),
+                // What the kernel refuses now it may take later.
+                Ok(_) | Err(_) => 0,
+            };
+        }
+    }
+}
+
+/// Until there is something to do.
+fn pause(held: Option<&Held>) -> Duration {
+    let deadline = held.and_then(|held| held.deadline);
+    // Never long: a clock that stood still while the machine slept is looked at soon.
+    deadline.map_or(Duration::from_secs(1), |deadline| {
+        match deadline.saturating_sub(since_boot()) {
+            Duration::ZERO => AGAIN,
+            left => left.min(Duration::from_secs(1)),
+        }
+    })
+}
+
+/// Lines as they come.
+fn words(from: impl BufRead + Send + 'static) -> std::io::Result<Receiver<Word>> {
+    let (to, words) = channel();
+    let read = move || {
+        for line in from.lines().map_while(Result::ok) {
+            let Ok(word) = serde_json::from_str(&line) else {
+                return;
+            };
+            if to.send(word).is_err() {
+                return;
+            }
+        }
+    };
+    let named = std::thread::Builder::new().name("orders".to_owned());
+    named.spawn(read)?;
+    Ok(words)
+}
+
+fn answer(to: &mut impl Write, words: &str) -> Result<(), Error> {
+    // A daemon that was killed hears nothing, and its ports are guarded all the same.
+    let _ = writeln!(to, "{words}").and_then(|()| to.flush());
+    Ok(())
+}
+
+impl Held {
+    fn new(tenants: Vec<Guarded>, log: &Log) -> Result<Self, Error> {
+        let safe = vec![BitRate(0); tenants.len()];
+        let tenants = tenants.into_iter().map(|tenant| Tenant {
+            name: tenant.name,
+            ports: tenant.ports,
+            burst: tenant.burst,
+            weight: 1.0,
+            guarantee: BitRate(0),
+            cap: None,
+            total: None,
+            guest: None,
+        });
+        let policy = Policy {
+            capacity: BitRate(u64::MAX),
+            headroom: 0.0,
+            period: DEFAULT_PERIOD,
+            cluster: None,
+            tenants: tenants.collect(),
+        };
+        Ok(Self {
+            ports: Ports::open(Some(&policy), log)?,
+            policy,
+            safe,
+            deadline: None,
+        })
+    }
+
+    /// Lowers what is above its safe share, and raises nothing. A port without any limit is not the daemon's yet,
+    /// and nothing is noted about it: it is left alone. How many ports it has lowered.
+    fn lower(&mut self) -> Result<usize, Error> {
+        let mut look = self.ports.survey()?;
+        let mut above = Vec::new();
+        let named: Vec<_> = self
+            .policy
+            .ports()
+            .map(|(tenant, name)| (tenant, name.clone()))
+            .collect();
+        for (tenant, burst) in self
+            .policy
+            .tenants
+            .iter()
+            .map(|tenant| tenant.burst)
+            .enumerate()
+        {
+            let ports = named
+                .iter()
+                .enumerate()
+                .filter(|(_, (of, _))| *of == tenant);
+            let there: Vec<(usize, BitRate, Steps)> = ports
+                .filter_map(|(index, (_, name))| {
+                    let found = look.take(index, name);
+                    let limit = found.seen.limit.filter(|limit| limit.0 > 0)?;
+                    let steps = found.setup.map_or_else(Steps::tc, |setup| setup.steps);
+                    found.seen.present.then_some((index, limit, steps))
+                })
+                .collect();
+            let safe = self.safe.get(tenant).copied().unwrap_or_default();
+            let each = BitRate(safe.0 / (there.len().max(1) as u64)).max(LEAST_RATE);
+            let wanted = there.into_iter().map(|(index, limit, steps)| {
+                let rate = BitRate::from_bps(steps.down(each.bps(), 0.0));
+                (index, limit, rate)
+            });
+            let high = wanted.filter(|(_, limit, rate)| limit > rate);
+            above.extend(high.map(|(index, _, rate)| (index, (rate, burst))));
+        }
+        let mut lowered = 0;
+        for (index, limit) in above {
+            match self.ports.set(index, &look, limit, How::Change) {
+                Some(Ok(())) | None => lowered += 1,
+                Some(Err(error)) => return Err(error.into()),
+            }
+        }
+        Ok(lowered)
+    }
+}
