@@ -33,6 +33,9 @@ mod mutant;
 mod shares;
 mod totals;
 
+#[cfg(test)]
+mod model;
+
 pub use event::ClusterEvent;
 pub use host::{
     Applied, Host, HostState, Lease, Limit, LocalDemand, Orders, Registration, Remembered,

@@ -1,6 +1,8 @@
 //! Policies: how much of a link each tenant may have, in the TOML that `nicety police run`
 //! reads.
 
+mod cluster;
+mod cluster_file;
 mod compatible;
 mod file;
 mod parse;
@@ -13,6 +15,9 @@ use nicety_model::interface_name::check_interface_name;
 use nicety_model::{BitRate, Problem};
 use serde::{Deserialize, Serialize};
 
+pub use cluster::{
+    Cluster, DEFAULT_CLUSTER_PERIOD, DEFAULT_LEASE, DEFAULT_PREFIX, Identity, TenantTotal, User,
+};
 pub use file::PolicyFile;
 
 /// A policy that cannot be used: where, what, and what to do.
@@ -38,6 +43,8 @@ pub struct Policy {
     pub headroom: f64,
     /// Time between two decisions, 100 ms to 60 s.
     pub period: Duration,
+    /// Where hosts share the tenants' totals; none: this host alone.
+    pub cluster: Option<Cluster>,
     /// Tenants, in the order of the file.
     pub tenants: Vec<Tenant>,
 }
@@ -53,6 +60,8 @@ pub struct Tenant {
     pub guarantee: BitRate,
     /// Highest rate of the tenant; the link when absent.
     pub cap: Option<BitRate>,
+    /// What it has on all hosts of the cluster together.
+    pub total: Option<TenantTotal>,
     /// How long a port may send at the link's rate before its limit bites.
     pub burst: Duration,
     /// Ports, never empty.

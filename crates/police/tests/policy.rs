@@ -79,6 +79,38 @@ fn a_guest_is_reached_by_a_socket_or_by_the_number_of_its_machine() {
 }
 
 #[test]
+fn a_cluster_is_read_and_its_host_follows() {
+    let cluster = "[cluster]\nendpoints = [\"https://a:2379/\", \"https://b:2379\"]\nhosts = 4\n";
+    let total = "total_max = \"4gbit\"\ntotal_guarantee = \"1gbit\"\nname = \"red\"";
+    let text = GOOD.replace(
+        "[[tenant]]\nname = \"blue\"",
+        &format!("{cluster}[[tenant]]\nname = \"blue\""),
+    );
+    let policy = Policy::parse("p.toml", &text.replace("name = \"red\"", total)).unwrap();
+    let found = policy.cluster.as_ref().unwrap();
+    assert_eq!(found.endpoints, ["https://a:2379", "https://b:2379"]);
+    assert_eq!((found.prefix.as_str(), found.hosts), ("/nicety/", Some(4)));
+    assert_eq!(found.lease, Duration::from_secs(10));
+    assert_eq!(
+        (&found.ca, &found.identity, &found.user),
+        (&None, &None, &None)
+    );
+    let host = policy
+        .cluster_host("kvm1".to_owned(), "id".to_owned())
+        .unwrap();
+    let tenants: Vec<_> = host.tenants.iter().collect();
+    let [(name, total)] = tenants[..] else {
+        panic!("{tenants:?}");
+    };
+    assert_eq!(
+        (name.as_str(), total.max, total.weight),
+        ("red", BitRate::from_mbit(4000), 1)
+    );
+    let alone = Policy::parse("p.toml", GOOD).unwrap();
+    assert_eq!(alone.cluster_host("kvm1".to_owned(), "id".to_owned()), None);
+}
+
+#[test]
 fn ready_policies_are_policies() {
     for text in [
         include_str!("../../../policies/two-equal.toml"),

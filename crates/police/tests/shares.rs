@@ -171,6 +171,7 @@ fn four() -> Policy {
         weight,
         guarantee: BitRate::from_mbit(guarantee),
         cap: (cap > 0).then(|| BitRate::from_mbit(cap)),
+        total: None,
         burst: Duration::ZERO,
         ports: name.split(' ').map(|port| port.parse().unwrap()).collect(),
         guest: None,
@@ -179,6 +180,7 @@ fn four() -> Policy {
         capacity: BitRate::from_mbit(1000),
         headroom: 0.05,
         period: Duration::from_secs(1),
+        cluster: None,
         tenants: vec![
             tenant("a", 1.0, 100, 0),
             tenant("b b1", 2.0, 0, 300),

@@ -14,7 +14,11 @@ use super::wire::{HostGrant, Ledger, SCHEMA, Wire};
 use plan::{Plan, Planned};
 
 /// Grants in one transaction: etcd takes 128 operations (`--max-txn-ops`), one is the ledger's.
+#[cfg(not(test))]
 pub const BATCH_GRANTS: usize = 127;
+/// Small, so that the model has steps of several transactions.
+#[cfg(test)]
+pub const BATCH_GRANTS: usize = 2;
 /// Bytes of grants in one transaction, below the 1.5 MiB that etcd takes (`--max-request-bytes`).
 pub const BATCH_BYTES: usize = 1024 * 1024;
 

@@ -23,8 +23,12 @@ pub(super) enum Mutant {
     SafeAboveGrant,
     /// A host says that it holds a grant before its limits are set.
     AcknowledgedEarly,
-    /// What a host was told to keep is not on disk when its daemon is killed.
-    NothingRemembered,
+    /// A safe share that has become smaller is not on disk when the daemon is killed.
+    StaleMemory,
+    /// A host takes part under a new lease before its limits are at the safe shares.
+    RegisteredEarly,
+    /// A grant is carried out although its lease may have ended meanwhile.
+    AppliedLate,
 }
 
 /// Whether a rule is taken out.

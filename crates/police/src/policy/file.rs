@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::cluster_file::ClusterFile;
 use super::{GuestChannel, LEAST_RATE, PortName, PortNameError};
 
 const NAME_CHARS: usize = 64;
@@ -21,8 +22,9 @@ pub(super) const NO_TENANT: [&str; 2] = [
 ];
 
 /// The tables of a policy.
-pub(super) const TABLES: [Top; 2] = [
+pub(super) const TABLES: [Top; 3] = [
     ("link", "[link]", None),
+    ("cluster", "[cluster]", None),
     (
         "tenant",
         "[[tenant]] with a name and ports below it",
@@ -38,6 +40,9 @@ pub struct PolicyFile {
     /// The shared link.
     #[schemars(with = "LinkFile")]
     pub(super) link: Option<Spanned<LinkFile>>,
+    /// Where hosts share the tenants' totals; absent: each host for itself.
+    #[schemars(with = "Option<ClusterFile>")]
+    pub(super) cluster: Option<Spanned<ClusterFile>>,
     /// Tenants that share it.
     #[serde(default)]
     #[schemars(with = "Vec<TenantFile>")]
@@ -72,6 +77,12 @@ pub(super) struct TenantFile {
     /// What the tenant never gets more than, as in `800mbit`; the link when absent.
     #[schemars(with = "Option<LimitRate>")]
     pub(super) cap: Option<Spanned<LimitRate>>,
+    /// What all hosts of the cluster send together at most, as in `20gbit`.
+    #[schemars(with = "Option<LimitRate>")]
+    pub(super) total_max: Option<Spanned<LimitRate>>,
+    /// What the tenant gets on all hosts together when it has the demand; none when absent.
+    #[schemars(with = "Option<Rate>")]
+    pub(super) total_guarantee: Option<Spanned<Rate>>,
     /// How long a port may send at the link's rate before its limit bites, up to 1s; `4ms` when
     /// absent.
     pub(super) burst: Option<Burst>,

@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::file::{Guest, LimitRate, NO_TENANT, PolicyFile, Port, TABLES, TenantFile};
 use super::{
     DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
-    PolicyError, Tenant,
+    PolicyError, Tenant, TenantTotal,
 };
 
 impl Policy {
@@ -23,6 +23,7 @@ impl Policy {
         source.judge(file.problems())?;
         let policy = file.policy();
         source.judge(file.problems_among_tenants(&policy))?;
+        source.judge(file.problems_of_cluster(&policy))?;
         Ok(policy)
     }
 }
@@ -81,6 +82,9 @@ impl PolicyFile {
             }
             Some(_) => {}
         }
+        if let Some(cluster) = &self.cluster {
+            found.extend(cluster.get_ref().problems(cluster.span().start));
+        }
         for tenant in &self.tenant {
             found.extend(tenant.get_ref().problems(tenant.span().start, capacity));
         }
@@ -101,6 +105,7 @@ impl PolicyFile {
             period: link
                 .and_then(|link| link.period)
                 .map_or(DEFAULT_PERIOD, |time| time.0),
+            cluster: (self.cluster.as_ref()).map(|cluster| cluster.get_ref().cluster()),
             tenants: self
                 .tenant
                 .iter()
@@ -183,6 +188,7 @@ impl TenantFile {
                 ));
             }
         }
+        found.extend(self.problems_of_total());
         let wrong = match (&self.guest_uid, &tenant.guest) {
             (Some(_), None) => {
                 let remedy = "add guest = \"/run/nicety/a.sock\"";
@@ -217,6 +223,11 @@ impl TenantFile {
             weight: self.weight.map_or(1.0, |weight| weight.0),
             guarantee: guarantee.unwrap_or_default(),
             cap: self.cap.as_ref().map(|rate| rate.get_ref().0),
+            total: self.total_max.as_ref().map(|max| TenantTotal {
+                max: max.get_ref().0,
+                guarantee: (self.total_guarantee.as_ref())
+                    .map_or(BitRate(0), |rate| rate.get_ref().0),
+            }),
             burst: self.burst.map_or(DEFAULT_BURST, |time| time.0),
             ports: ports.map(|Port(port)| port.clone()).collect(),
             guest,

@@ -29,6 +29,7 @@ fn tenant(index: usize, weight: f64, guarantee: f64) -> Tenant {
         weight,
         guarantee: BitRate::from_bps(guarantee),
         cap: None,
+        total: None,
         burst: Duration::ZERO,
         ports: vec![format!("p{index}").parse().unwrap()],
         guest: None,
@@ -50,6 +51,7 @@ fn policy(tenants: Vec<Tenant>) -> Policy {
         capacity: BitRate::from_bps(CAPACITY),
         headroom: HEADROOM,
         period: Duration::from_secs(1),
+        cluster: None,
         tenants,
     }
 }

@@ -1,1 +1,200 @@
+use std::collections::BTreeMap;
+
+use nicety_model::BitRate;
+
 use super::*;
+use crate::cluster::view::{Change, Changes};
+use crate::cluster::wire::{Grant, HostReport, Member, Total, Usage};
+
+fn put(key: String, value: &impl Wire, lease: i64) -> Change {
+    Change::Put {
+        key,
+        value: value.encode(),
+        lease,
+    }
+}
+
+fn member(host: &str, lease: i64, max: u64) -> Change {
+    let total = Total {
+        max: BitRate(max),
+        guarantee: BitRate(max / 2),
+        weight: 1,
+    };
+    let member = Member {
+        schema: SCHEMA,
+        machine: host.to_owned(),
+        hosts: None,
+        safe_share: None,
+        tenants: BTreeMap::from([("blue".to_owned(), total)]),
+    };
+    put(format!("member/{host}"), &member, lease)
+}
+
+fn report(host: &str, lease: i64, holds: u64, demand: Option<u64>) -> Change {
+    let usage = Usage {
+        used: BitRate(0),
+        demand: demand.map(BitRate),
+    };
+    let report = HostReport {
+        schema: SCHEMA,
+        holds,
+        tenants: BTreeMap::from([("blue".to_owned(), usage)]),
+    };
+    put(format!("report/{host}"), &report, lease)
+}
+
+fn view(changes: Vec<Change>) -> View {
+    let mut view = View::default();
+    view.take(&Changes {
+        revision: 1,
+        all: true,
+        changes,
+    });
+    view
+}
+
+/// Takes batches as the store would.
+fn written(view: &mut View, batches: &[Batch]) {
+    for batch in batches {
+        assert_eq!(view.ledger(), Ok(batch.expects));
+        let mut changes = vec![put("ledger".to_owned(), &Ledger::at(batch.sequence), 0)];
+        let grants = batch.grants.iter();
+        changes.extend(grants.map(|(host, grant)| put(format!("grant/{host}"), grant, 0)));
+        view.take(&Changes {
+            revision: view.revision() + 1,
+            all: false,
+            changes,
+        });
+    }
+}
+
+fn step(view: &mut View) -> BTreeMap<String, Grant> {
+    let (batches, _) = Leader::default().step(view);
+    written(view, &batches);
+    let grants = batches.into_iter().flat_map(|batch| batch.grants);
+    grants
+        .map(|(host, grant)| (host, grant.tenants["blue"]))
+        .collect()
+}
+
+fn change(view: &mut View, changes: Vec<Change>) {
+    view.take(&Changes {
+        revision: view.revision() + 1,
+        all: false,
+        changes,
+    });
+}
+
+#[test]
+fn capacity_moves_only_after_it_was_given_back() {
+    let mut view = view(vec![member("a", 1, 1000), member("b", 2, 1000)]);
+    let first = step(&mut view);
+    assert_eq!(
+        (first["a"].max, first["b"].max),
+        (BitRate(500), BitRate(500))
+    );
+    assert_eq!(first["a"].safe, BitRate(500));
+    change(
+        &mut view,
+        vec![report("a", 1, 1, Some(0)), report("b", 2, 1, None)],
+    );
+    // b wants more: a is lowered first, and counts with what it had.
+    let lowered = step(&mut view);
+    assert_eq!(lowered.keys().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(
+        (lowered["a"].max, lowered["a"].ceiling()),
+        (BitRate(12), BitRate(500))
+    );
+    assert!(step(&mut view).is_empty());
+    change(&mut view, vec![report("a", 1, 2, Some(0))]);
+    let raised = step(&mut view);
+    assert_eq!(raised["b"].max, BitRate(987));
+    // Nothing more is written, but that a holds less when it dies.
+    assert_eq!(
+        (raised["a"].max, raised["a"].safe_ceiling()),
+        (BitRate(12), BitRate(12))
+    );
+    change(&mut view, vec![report("b", 2, 3, None)]);
+    assert!(step(&mut view).is_empty());
+}
+
+#[test]
+fn a_dead_host_keeps_its_safe_share_and_no_more() {
+    let mut view = view(vec![member("a", 1, 1000), member("b", 2, 1000)]);
+    step(&mut view);
+    change(
+        &mut view,
+        vec![report("a", 1, 1, None), report("b", 2, 1, Some(0))],
+    );
+    step(&mut view);
+    change(&mut view, vec![report("b", 2, 2, Some(0))]);
+    step(&mut view);
+    let gone = |key: &str| Change::Gone {
+        key: key.to_owned(),
+    };
+    change(&mut view, vec![report("a", 1, 3, None)]);
+    change(
+        &mut view,
+        vec![gone("member/a"), gone("report/a"), report("b", 2, 2, None)],
+    );
+    // a had 987, and keeps 500 of it.
+    assert_eq!(step(&mut view)["b"].max, BitRate(500));
+}
+
+#[test]
+fn what_cannot_be_read_stops_raises_and_is_named() {
+    let mut view = view(vec![
+        member("a", 1, 1000),
+        Change::Put {
+            key: "grant/x".to_owned(),
+            value: b"?".to_vec(),
+            lease: 0,
+        },
+    ]);
+    let (batches, events) = Leader::default().step(&view);
+    let key = "grant/x".to_owned();
+    assert!(events.contains(&ClusterEvent::CannotRaise { key }));
+    assert!(batches[0].grants[0].1.tenants.is_empty());
+    change(
+        &mut view,
+        vec![Change::Put {
+            key: "ledger".to_owned(),
+            value: b"{\"schema\":9}".to_vec(),
+            lease: 0,
+        }],
+    );
+    let (batches, _) = Leader::default().step(&view);
+    assert!(batches.is_empty());
+}
+
+#[test]
+fn the_smaller_total_counts_and_both_hosts_are_named_once() {
+    let view = view(vec![member("a", 1, 1000), member("b", 2, 400)]);
+    let mut leader = Leader::default();
+    let (batches, events) = leader.step(&view);
+    let sum: u64 = batches
+        .iter()
+        .flat_map(|batch| &batch.grants)
+        .map(|(_, g)| g.tenants["blue"].max.0)
+        .sum();
+    assert_eq!(sum, 400);
+    let differ = |event: &&ClusterEvent| matches!(event, ClusterEvent::PoliciesDiffer { .. });
+    assert_eq!(events.iter().filter(differ).count(), 2);
+    assert!(leader.step(&view).1.is_empty());
+}
+
+#[test]
+fn a_step_becomes_transactions_that_follow_each_other() {
+    let hosts = (0..5).map(|host| member(&format!("h{host}"), host + 1, 1000));
+    let mut view = view(hosts.collect());
+    let (batches, _) = Leader::default().step(&view);
+    let chain: Vec<_> = batches
+        .iter()
+        .map(|b| (b.expects, b.sequence, b.grants.len()))
+        .collect();
+    assert_eq!(chain, [(None, 1, 2), (Some(1), 2, 2), (Some(2), 3, 1)]);
+    written(&mut view, &batches[..2]);
+    // Who comes after goes on from what was written.
+    let rest: Vec<String> = step(&mut view).into_keys().collect();
+    assert_eq!(rest, ["h4"]);
+}
