@@ -45,9 +45,6 @@ impl PolicyFile {
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let file = path.display().to_string();
         let policy = Policy::parse(&file, &text)?;
-        if policy.cluster.is_some() {
-            return refuse("[cluster] is not served yet; remove it and every total_max".to_owned());
-        }
         Ok(Self { policy, text, file })
     }
 }
