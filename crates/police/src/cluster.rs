@@ -25,6 +25,7 @@ pub mod leader;
 pub mod log;
 pub mod node;
 pub mod settings;
+pub mod status;
 pub mod view;
 pub mod wire;
 

@@ -100,13 +100,20 @@ fn capacity_moves_only_after_it_was_given_back() {
     );
     // b wants more: a is lowered first, and counts with what it had.
     let lowered = step(&mut view);
-    assert_eq!(lowered.keys().collect::<Vec<_>>(), ["a"]);
+    // Only its guarantee can follow the demand at once.
+    assert_eq!(
+        (lowered["b"].max, lowered["b"].guarantee),
+        (BitRate(500), BitRate(493))
+    );
     assert_eq!(
         (lowered["a"].max, lowered["a"].ceiling()),
         (BitRate(12), BitRate(500))
     );
     assert!(step(&mut view).is_empty());
-    change(&mut view, vec![report("a", 1, 2, Some(0))]);
+    change(
+        &mut view,
+        vec![report("a", 1, 2, Some(0)), report("b", 2, 2, None)],
+    );
     let raised = step(&mut view);
     assert_eq!(raised["b"].max, BitRate(987));
     // Nothing more is written, but that a holds less when it dies.

@@ -285,10 +285,11 @@ impl Machine {
             .map(|tenant| {
                 let wants = self.demand.get(tenant).copied().unwrap_or_default();
                 let limit = self.kernel.get(tenant).copied().unwrap_or_default();
-                let held = wants as f64 >= 0.95 * limit as f64;
+                let held = wants > 0 && wants as f64 >= 0.95 * limit as f64;
                 let local = LocalDemand {
                     used: BitRate(wants.min(limit)),
-                    demand: (!held).then_some(BitRate(wants)),
+                    // As the controller of a host guesses it.
+                    demand: (!held).then_some(BitRate(wants + wants / 20)),
                 };
                 (tenant.clone(), local)
             })
