@@ -10,9 +10,7 @@ use crate::controller::Decision;
 use crate::explain::Explanation;
 use crate::policy::PortName;
 
-pub use cluster::{
-    ClusterHolds, ClusterReport, ClusterRow, ClusterStands, ClusterState, ClusterTenant,
-};
+pub use cluster::{ClusterPart, ClusterStands, ClusterTenant};
 
 /// What `nicety police status --json` prints: the daemon's `state.json`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +47,7 @@ pub struct State {
     pub reloads: Reloads,
     /// The host's part in a cluster; absent where the policy names none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cluster: Option<ClusterState>,
+    pub cluster: Option<ClusterPart>,
     /// The tenants, in the order of the policy.
     pub tenants: Vec<Explanation>,
     /// What the last period has decided.

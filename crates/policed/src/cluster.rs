@@ -15,7 +15,7 @@ use nicety_police::cluster::{
     Applied, ClusterEvent, Input, Limit, LocalDemand, Node, Orders, Output, Remembered,
 };
 use nicety_police::event::Event;
-use nicety_police::report::{ClusterState, ClusterTenant};
+use nicety_police::report::{ClusterPart, ClusterTenant};
 use nicety_police::{Controller, Decision, Policy};
 
 use crate::guard::Guard;
@@ -165,7 +165,7 @@ impl Cluster {
     }
 
     /// How it stands.
-    pub(crate) fn state(&self) -> ClusterState {
+    pub(crate) fn state(&self) -> ClusterPart {
         let status = self.session.status();
         let now = since_boot();
         let left = self.orders.deadline;
@@ -180,7 +180,7 @@ impl Cluster {
                 total_max: total.max,
             }
         });
-        ClusterState {
+        ClusterPart {
             host: self.options.host.name.clone(),
             prefix: self.options.session.prefix.clone(),
             endpoint: status.endpoint,

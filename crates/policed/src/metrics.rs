@@ -3,7 +3,7 @@
 
 use nicety_police::PortDecision;
 use nicety_police::controller::Enforcement;
-use nicety_police::report::{ClusterStands, ClusterState};
+use nicety_police::report::{ClusterPart, ClusterStands};
 use nicety_police::totals::Total;
 use nicety_report::metric::{Family, Label};
 
@@ -23,7 +23,7 @@ pub fn families(shown: &Shown) -> Vec<Family> {
 }
 
 /// Only where the policy names a cluster.
-fn cluster(state: &ClusterState) -> Vec<Family> {
+fn cluster(state: &ClusterPart) -> Vec<Family> {
     let flag = |is: bool| one(f64::from(u8::from(is)));
     let kinds = state.tenants.iter().flat_map(|tenant| {
         [

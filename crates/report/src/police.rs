@@ -1,11 +1,10 @@
 //! What the police daemon sees and does, for a terminal.
 
 use nicety_model::BitRate;
+use nicety_police::cluster::status::{ClusterState, Holding};
 use nicety_police::controller::{Enforcement, PortDecision};
 use nicety_police::explain::{Explanation, readable};
-use nicety_police::report::{
-    ClusterHolds, ClusterReport, ClusterRow, ClusterStands, ClusterState, State,
-};
+use nicety_police::report::{ClusterPart, ClusterStands, State};
 
 use crate::document::{Badge, Cell, Tone, columns};
 use crate::number::plural;
@@ -78,20 +77,26 @@ pub fn status(state: &State) -> Page {
 }
 
 /// Where a host's limits of tenants with a total come from.
-fn cluster_line(cluster: &ClusterState) -> String {
+fn cluster_line(cluster: &ClusterPart) -> String {
     let stands = match cluster.stands {
         ClusterStands::Granted => "the leader's grant holds",
         ClusterStands::Waiting => "safe shares hold, the first grant is to come",
         ClusterStands::Alone => "safe shares hold, etcd is not heard",
     };
     let leads = if cluster.leads { ", leads" } else { "" };
-    let trouble = cluster.trouble.as_ref().map(|trouble| format!("; {trouble}"));
+    let trouble = cluster
+        .trouble
+        .as_ref()
+        .map(|trouble| format!("; {trouble}"));
     let (host, prefix) = (&cluster.host, &cluster.prefix);
-    format!("{host} in cluster {prefix}{leads}: {stands}{}", trouble.unwrap_or_default())
+    format!(
+        "{host} in cluster {prefix}{leads}: {stands}{}",
+        trouble.unwrap_or_default()
+    )
 }
 
 /// What a tenant has on this host of a cluster, and why; none for one without a total.
-pub fn cluster_share(cluster: &ClusterState, tenant: &str) -> Option<String> {
+pub fn cluster_share(cluster: &ClusterPart, tenant: &str) -> Option<String> {
     let of = cluster.tenants.iter().find(|of| of.tenant == tenant)?;
     let [max, total, safe] = [of.max, of.total_max, of.safe].map(|rate| readable(rate.0 as f64));
     let host = &cluster.host;
@@ -108,18 +113,18 @@ pub fn cluster_share(cluster: &ClusterState, tenant: &str) -> Option<String> {
     })
 }
 
-/// Every tenant of every host of a cluster.
-pub fn cluster(report: &ClusterReport) -> Page {
+/// Every tenant of a cluster and what each host holds of it.
+pub fn cluster(state: &ClusterState, prefix: &str) -> Page {
     let mut page = Page::default();
-    let leader = match &report.leader {
+    let leader = match &state.leader {
         Some(host) => format!("{host} leads"),
         None => "nobody leads".to_owned(),
     };
-    page.line(&format!("cluster {}: {leader}", report.prefix));
-    if let Some(key) = report.unreadable.first() {
-        let keys = plural(report.unreadable.len(), "key");
+    page.line(&format!("cluster {prefix}: {leader}"));
+    if let Some(key) = state.unreadable.keys().next() {
+        let keys = plural(state.unreadable.len(), "key");
         page.line(&format!(
-            "{keys} cannot be read, as {key}; remove with etcdctl del"
+            "{keys} cannot be read, as {key}; remove them with etcdctl del"
         ));
     }
     let rate = |rate: Option<BitRate>| match rate {
@@ -127,38 +132,40 @@ pub fn cluster(report: &ClusterReport) -> Page {
         None => Cell::absent(),
     };
     page.rows(
+        "tenants",
+        &state.tenants,
+        columns![|tenant|
+            "tenant" Name: &tenant.tenant;
+            "total" Number: rate(tenant.max);
+            "guarantee" Number: rate(tenant.guarantee);
+            "held" Number: rate(Some(tenant.held));
+            "sends" Number: rate(Some(tenant.used));
+        ],
+    );
+    let tenants = state.tenants.iter();
+    let rows = tenants.flat_map(|tenant| tenant.hosts.iter().map(move |host| (tenant, host)));
+    page.rows(
         "hosts",
-        &report.rows,
-        columns![|row|
-            "tenant" Name: &row.tenant;
-            "host" Name: &row.host;
-            "sends" Number: rate(row.used);
-            "wants" Number: wants(row);
-            "granted" Number: rate(row.max);
-            "guarantee" Number: rate(row.guarantee);
-            "safe" Number: rate(row.safe);
-            "total" Number: rate(row.total_max);
-            "holds" Text: held(row.holds);
+        rows,
+        columns![|(tenant, host)|
+            "tenant" Name: &tenant.tenant;
+            "host" Name: &host.host;
+            "sends" Number: rate(host.used);
+            "wants" Number: wants(host);
+            "granted" Number: rate(Some(host.grant));
+            "held" Number: rate(Some(host.held));
+            "safe" Number: rate(Some(host.safe));
+            "why" Text: host.to_string();
         ],
     );
     page
 }
 
-fn wants(row: &ClusterRow) -> Cell {
-    match (row.used, row.demand) {
+fn wants(host: &Holding) -> Cell {
+    match (host.used, host.demand) {
         (None, _) => Cell::absent(),
         (Some(_), Some(demand)) => Cell::rate(demand.0 as f64),
         (Some(_), None) => Cell::badge(Badge::new("more", Tone::Warn)),
-    }
-}
-
-fn held(holds: ClusterHolds) -> Cell {
-    let badge = |word, tone| Cell::badge(Badge::new(word, tone));
-    match holds {
-        ClusterHolds::Grant => badge("grant", Tone::Good),
-        ClusterHolds::EarlierGrant => "earlier grant".into(),
-        ClusterHolds::Waiting => badge("safe share, waits", Tone::Warn),
-        ClusterHolds::Lost => badge("safe share, lost", Tone::Fail),
     }
 }
 

@@ -17,11 +17,12 @@ use nicety_model::reference::Explained as ExplainedNotes;
 use nicety_model::sock::SockReport;
 use nicety_model::vf::{FunctionsReport, LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Plan, Run, TrialRecord};
+use nicety_police::cluster::status::ClusterState;
 use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
 use nicety_police::pacing::PacingReport;
 use nicety_police::policy::PolicyFile;
-use nicety_police::report::{ClusterReport, DryPeriod, ReloadReport, RestoreReport, State};
+use nicety_police::report::{DryPeriod, ReloadReport, RestoreReport, State};
 use nicety_store::{RunMeta, TesterLimits};
 use schemars::{JsonSchema, schema_for};
 
@@ -78,7 +79,7 @@ fn schemas_are_those_of_the_types() {
     check::<ExplainedNotes>("explain");
     check::<Explained>("police-explain");
     check::<State>("police-status");
-    check::<ClusterReport>("police-cluster");
+    check::<ClusterState>("police-cluster");
     check::<DryPeriod>("police-dry-run");
     check::<ReloadReport>("police-reload");
     check::<RestoreReport>("police-restore");

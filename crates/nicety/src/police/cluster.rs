@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use nicety_cluster::{Forgotten, Settings};
 use nicety_police::cluster::View;
-use nicety_police::report::ClusterReport;
+use nicety_police::cluster::status::ClusterState;
 use nicety_policed::{PolicyFile, cluster};
 use nicety_report::police;
 
@@ -21,8 +21,10 @@ pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
     let changes = nicety_cluster::look(&settings).map_err(Failure::environment)?;
     let mut view = View::default();
     view.take(&changes);
-    let report = ClusterReport::of(&view, &settings.prefix);
-    output::page(&args.format, &report, || police::cluster(&report))?;
+    let state = ClusterState::of(&view);
+    output::page(&args.format, &state, || {
+        police::cluster(&state, &settings.prefix)
+    })?;
     Ok(Exit::Done)
 }
 
