@@ -100,9 +100,9 @@ fn write(host: &mut Host, batches: &[Batch], others: &mut [&mut Host]) -> Outcom
             Some(Outcome::Young) => std::thread::sleep(Duration::from_millis(200)),
             other => return other.unwrap().clone(),
         }
-        others
-            .iter_mut()
-            .for_each(|other| drop(other.look(|_, _| true)));
+        for other in others.iter_mut() {
+            other.look(|_, _| true);
+        }
     }
 }
 
