@@ -5,8 +5,14 @@
 //! because a run's directory stays.
 
 mod address;
+mod caution;
+mod environment;
+mod link;
 mod passfile;
+mod service;
 mod tables;
+mod tls;
+mod url;
 
 use std::cell::RefCell;
 use std::error::Error as _;
@@ -21,13 +27,17 @@ use nicety_model::history::{KeptRun, TrendPoint};
 use nicety_store::RunFiles;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Config, NoTls, Row, Transaction};
+use postgres::{Client, Row, Transaction};
 
 use crate::error::HistoryError;
 use crate::{Added, History, HistoryPoint, NewRun, pack};
 
-pub use address::{Caution, cautions, is_url, without_password};
-pub use passfile::password as password_in_file;
+use link::Link;
+
+pub use caution::Caution;
+pub use environment::Environment;
+pub use tls::TlsTrouble;
+pub use url::{has_password, is_url, without_password};
 
 /// How long a server that went away is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(15);
@@ -40,8 +50,9 @@ const LAST_PAUSE: Duration = Duration::from_secs(1);
 /// A history on a server.
 pub struct Postgres {
     place: String,
-    config: Config,
+    link: Link,
     patience: Duration,
+    cautions: Vec<Caution>,
     client: RefCell<Client>,
 }
 
@@ -89,6 +100,8 @@ fn is_lost(error: &postgres::Error) -> bool {
             .contains(code)
                 || code.code().starts_with("08")
         }
+        // A certificate is the same at the next attempt.
+        None if TlsTrouble::of(error, false).is_some() => false,
         None => {
             error.is_closed()
                 || error
@@ -99,31 +112,36 @@ fn is_lost(error: &postgres::Error) -> bool {
 }
 
 impl Postgres {
-    /// Opens a store at a URL as libpq takes it; `password` counts where the URL has none. The
-    /// tables must be there unless `make` is set. A server that goes away later is waited for
-    /// with `patience`.
+    /// Opens a store at a URL as libpq takes it, with the rest from a service, `environment` and
+    /// the files they name. The tables must be there unless `make` is set. A server that goes away
+    /// later is waited for with `patience`.
     ///
     /// # Errors
-    /// [`HistoryError::BadUrl`], [`HistoryError::Unreachable`], [`HistoryError::Missing`], and when
-    /// it is no store or newer.
+    /// [`HistoryError::BadUrl`], [`HistoryError::BadSetting`], [`HistoryError::Tls`],
+    /// [`HistoryError::Unreachable`], [`HistoryError::Missing`], and when it is no store or newer.
     pub fn open(
         url: &str,
-        password: Option<&str>,
+        environment: &Environment,
         make: bool,
         patience: Duration,
     ) -> Result<Self, HistoryError> {
-        let config = address::parse(url, password)?;
-        let place = address::words(&config);
-        let connected = config.connect(NoTls);
-        let mut client = connected.map_err(|error| failure("open", &place, error, None))?;
+        let mut address = address::parse(url, environment)?;
+        let place = address::words(&address.config);
+        let mut cautions = std::mem::take(&mut address.cautions);
+        let link = Link::new(address)?;
+        let failed = |error| failure("open", &place, error, &link, None);
+        let connected = link.connect().map_err(failed)?;
+        cautions.extend(connected.caution);
+        let mut client = connected.client;
         tables::prepare(&mut client, &place, make).map_err(|fault| match fault {
             Fault::Refused(error) => error,
-            Fault::Database(error) => failure("open", &place, error, None),
+            Fault::Database(error) => failed(error),
         })?;
         Ok(Self {
             place,
-            config,
+            link,
             patience,
+            cautions,
             client: RefCell::new(client),
         })
     }
@@ -146,13 +164,19 @@ impl Postgres {
                 Err(Fault::Database(error)) => error,
             };
             if !is_lost(&error) || begin.elapsed() + pause > self.patience {
-                return Err(failure(operation, &self.place, error, Some(self.patience)));
+                return Err(failure(
+                    operation,
+                    &self.place,
+                    error,
+                    &self.link,
+                    Some(self.patience),
+                ));
             }
             sleep(pause);
             pause = (2 * pause).min(LAST_PAUSE);
-            outcome = match self.config.connect(NoTls) {
+            outcome = match self.link.connect() {
                 Ok(new) => {
-                    *client = new;
+                    *client = new.client;
                     work(&mut client, true)
                 }
                 Err(error) => Err(error.into()),
@@ -199,16 +223,36 @@ impl Postgres {
     }
 }
 
+/// What TLS has to do with an error. The server asks for a certificate with a message of its own
+/// (PostgreSQL's hba.c); in another language it is an ordinary refusal.
+fn trouble(error: &postgres::Error, link: &Link) -> Option<TlsTrouble> {
+    let shown = link.shows_certificate();
+    let is_refusal = error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
+    let asks = !shown && is_refusal && address::why(error).contains("client certificate");
+    match asks {
+        true => Some(TlsTrouble::CertificateAsked),
+        false => TlsTrouble::of(error, shown),
+    }
+}
+
 /// Sorts what the server says into the kinds a user acts on differently. `patience` is how long
 /// a server was waited for that had been there.
 fn failure(
     operation: &'static str,
     place: &str,
     error: postgres::Error,
+    link: &Link,
     patience: Option<Duration>,
 ) -> HistoryError {
     let place = place.to_owned();
     let why = address::why(&error);
+    if let Some(trouble) = trouble(&error, link) {
+        return HistoryError::Tls {
+            operation,
+            place,
+            trouble,
+        };
+    }
     if is_lost(&error) {
         return match patience {
             None => HistoryError::Unreachable { place, why },
@@ -352,6 +396,10 @@ fn count(row: &Row, column: usize) -> Result<u32, postgres::Error> {
 impl History for Postgres {
     fn place(&self) -> String {
         self.place.clone()
+    }
+
+    fn cautions(&self) -> &[Caution] {
+        &self.cautions
     }
 
     fn add(&mut self, run: &NewRun<'_>, labels: &[String]) -> Result<Added, HistoryError> {

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use contract::{add, files};
-use nicety_history::{Added, History, HistoryError, Sqlite, open};
+use nicety_history::{Added, Environment, History, HistoryError, Sqlite, open};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -25,7 +25,7 @@ fn place() -> (TempDir, PathBuf) {
 #[test]
 fn a_file_is_a_store() {
     let dir = tempfile::tempdir().unwrap();
-    contract::all(&|name, make| open(&dir.path().join(name), None, make));
+    contract::all(&|name, make| open(&dir.path().join(name), &Environment::default(), make));
 }
 
 #[test]

@@ -148,7 +148,8 @@ mod server;
 mod tests {
     use postgres::NoTls;
 
-    use super::super::{Fault, LOCKED, Postgres, failure};
+    use super::super::link::Link;
+    use super::super::{Environment, Fault, LOCKED, Postgres, address, failure};
     use super::*;
 
     const NEXT: &str = "ALTER TABLE nicety.runs ADD COLUMN host TEXT NOT NULL DEFAULT 'unknown';";
@@ -213,7 +214,9 @@ mod tests {
         let Err(Fault::Database(error)) = apply(&mut guest, "here", false, &steps[..2]) else {
             panic!("a guest changed the tables");
         };
-        let error = failure("open", "here", error, None);
+        let address = address::parse(&server.url("old"), &Environment::default()).unwrap();
+        let link = Link::new(address).unwrap();
+        let error = failure("open", "here", error, &link, None);
         assert!(matches!(error, HistoryError::Forbidden { .. }), "{error}");
         assert_eq!(state(&mut client), old);
 
@@ -232,7 +235,7 @@ mod tests {
         assert_eq!(state(&mut client), new);
 
         // This version has one step only, so what was just made is from its future.
-        let newer = Postgres::open(&server.url("old"), None, true, LOCKED);
+        let newer = Postgres::open(&server.url("old"), &Environment::default(), true, LOCKED);
         let Err(HistoryError::Newer { version, known, .. }) = newer else {
             panic!("a newer store was opened: {newer:?}");
         };
