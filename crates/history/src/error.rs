@@ -131,6 +131,18 @@ pub enum HistoryError {
         /// How long it was waited for.
         patience: Duration,
     },
+    /// The server does not let this user in, or not by this connection.
+    #[error(
+        "cannot {operation} the store {place}: {why}; check the role, its password, and the server's pg_hba.conf"
+    )]
+    NotAdmitted {
+        /// What was tried.
+        operation: &'static str,
+        /// The store.
+        place: String,
+        /// What the server says.
+        why: String,
+    },
     /// The server does not let this user do that.
     #[error(
         "cannot {operation} the store {place}: {why}; use another role, or let the database's owner grant it"
@@ -211,10 +223,13 @@ impl Coded for HistoryError {
             Self::Newer { .. } => ProblemCode::NewerVersion,
             Self::Damaged { .. } | Self::Broken { .. } => ProblemCode::Damaged,
             Self::Locked { .. } => ProblemCode::InUse,
-            Self::Unreachable { .. } | Self::Gone { .. } | Self::Tls { .. } => ProblemCode::Unreachable,
+            Self::Unreachable { .. } | Self::Gone { .. } | Self::Tls { .. } => {
+                ProblemCode::Unreachable
+            }
             Self::Full { .. }
             | Self::Denied { .. }
             | Self::Forbidden { .. }
+            | Self::NotAdmitted { .. }
             | Self::Other { .. } => ProblemCode::StorageRefuses,
         }
     }

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use nicety_model::Run;
 use nicety_model::compare::Metric;
-use nicety_model::history::{Figure, KeptRun, TrendPoint};
+use nicety_model::history::{Figure, KeptRun, TrendChange, TrendPoint};
 use nicety_store::RunFiles;
 
 pub use self::postgres::{
@@ -106,6 +106,9 @@ pub struct HistoryPoint {
     pub loss_goal: f64,
 }
 
+/// Where a cell's numbers change, given all of them, oldest first.
+pub type Judge<'a> = &'a dyn Fn(Vec<HistoryPoint>) -> Vec<TrendChange>;
+
 /// Where runs are kept.
 pub trait History {
     /// Where it is, for the reader.
@@ -145,6 +148,15 @@ pub trait History {
     /// # Errors
     /// [`HistoryError`].
     fn points(&self, cell: &str, metric: Metric) -> Result<Vec<HistoryPoint>, HistoryError>;
+
+    /// Keeps where a cell's numbers change beside them, for dashboards, in the place of what was
+    /// kept before. A store that no dashboard reads does nothing.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    fn mark(&mut self, _: &str, _: Metric, _: Judge<'_>) -> Result<(), HistoryError> {
+        Ok(())
+    }
 
     /// Names of all cells, sorted.
     ///

@@ -8,6 +8,7 @@ mod address;
 mod caution;
 mod environment;
 mod link;
+mod marks;
 mod passfile;
 mod service;
 mod tables;
@@ -27,10 +28,10 @@ use nicety_model::history::{KeptRun, TrendPoint};
 use nicety_store::RunFiles;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Row, Transaction};
+use postgres::{Client, IsolationLevel, Row, Transaction};
 
 use crate::error::HistoryError;
-use crate::{Added, History, HistoryPoint, NewRun, pack};
+use crate::{Added, History, HistoryPoint, Judge, NewRun, pack};
 
 use link::Link;
 
@@ -41,9 +42,10 @@ pub use url::{has_password, is_url, without_password};
 
 /// How long a server that went away is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a writer waits for another one.
-const LOCKED: Duration = Duration::from_secs(5);
-/// Pauses between the attempts: the first, doubled up to the last.
+/// How long a writer waits for others, as a multiple of the patience: many jobs may end at once.
+const FOR_OTHERS: u32 = 4;
+/// Pauses between the attempts: the first, doubled up to the last, each longer or shorter by up to
+/// a half, so that clients which failed together do not come back together.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -111,6 +113,44 @@ fn is_lost(error: &postgres::Error) -> bool {
     }
 }
 
+/// Waits before the next attempt.
+fn wait(pause: &mut Duration) {
+    sleep(pause.mul_f64(0.5 + fastrand::f64()));
+    *pause = (2 * *pause).min(LAST_PAUSE);
+}
+
+/// Whether a server that is there cannot take one more connection now.
+fn is_busy(error: &postgres::Error) -> bool {
+    let busy = [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW];
+    error.code().is_some_and(|code| busy.contains(code))
+}
+
+/// The first connection: it waits for others that the server is busy with.
+fn first_connection(link: &Link, patience: Duration) -> Result<link::Connected, postgres::Error> {
+    let begin = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match link.connect() {
+            Err(error) if is_busy(&error) && begin.elapsed() + pause < FOR_OTHERS * patience => {
+                wait(&mut pause);
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// For how long a statement may wait for others, as the server takes it. Each looks at what is
+/// there after it has waited, whatever the database's default.
+fn begin(client: &mut Client, patience: Duration) -> Result<Transaction<'_>, postgres::Error> {
+    let builder = client.build_transaction();
+    let mut transaction = builder
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .start()?;
+    let limit = (FOR_OTHERS * patience).as_millis().max(1);
+    transaction.batch_execute(&format!("SET LOCAL lock_timeout = {limit}"))?;
+    Ok(transaction)
+}
+
 impl Postgres {
     /// Opens a store at a URL as libpq takes it, with the rest from a service, `environment` and
     /// the files they name. The tables must be there unless `make` is set. A server that goes away
@@ -130,10 +170,10 @@ impl Postgres {
         let mut cautions = std::mem::take(&mut address.cautions);
         let link = Link::new(address)?;
         let failed = |error| failure("open", &place, error, &link, None);
-        let connected = link.connect().map_err(failed)?;
+        let connected = first_connection(&link, patience).map_err(failed)?;
         cautions.extend(connected.caution);
         let mut client = connected.client;
-        tables::prepare(&mut client, &place, make).map_err(|fault| match fault {
+        tables::prepare(&mut client, &place, make, patience).map_err(|fault| match fault {
             Fault::Refused(error) => error,
             Fault::Database(error) => failed(error),
         })?;
@@ -172,8 +212,7 @@ impl Postgres {
                     Some(self.patience),
                 ));
             }
-            sleep(pause);
-            pause = (2 * pause).min(LAST_PAUSE);
+            wait(&mut pause);
             outcome = match self.link.connect() {
                 Ok(new) => {
                     *client = new.client;
@@ -202,13 +241,9 @@ impl Postgres {
         mut work: impl FnMut(&mut Transaction<'_>, bool) -> Result<T, Fault>,
     ) -> Result<T, HistoryError> {
         self.retried("write to", |client, again| {
-            let mut transaction = client.transaction()?;
+            let mut transaction = begin(client, self.patience)?;
             // One writer at a time; readers are not kept waiting.
-            transaction.batch_execute(&format!(
-                "SET LOCAL lock_timeout = {}; \
-                 LOCK TABLE nicety.runs IN SHARE ROW EXCLUSIVE MODE",
-                self.patience.min(LOCKED).as_millis().max(1)
-            ))?;
+            transaction.batch_execute("LOCK TABLE nicety.runs IN SHARE ROW EXCLUSIVE MODE")?;
             let done = work(&mut transaction, again)?;
             transaction.commit()?;
             Ok(done)
@@ -275,10 +310,12 @@ fn failure(
             },
         };
     };
-    let refused = [
-        SqlState::INSUFFICIENT_PRIVILEGE,
+    let not_admitted = [
         SqlState::INVALID_PASSWORD,
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+    ];
+    let refused = [
+        SqlState::INSUFFICIENT_PRIVILEGE,
         SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
     if code == SqlState::LOCK_NOT_AVAILABLE {
@@ -287,6 +324,12 @@ fn failure(
         HistoryError::Full { place }
     } else if code == SqlState::INVALID_CATALOG_NAME {
         HistoryError::NoDatabase { place, why }
+    } else if not_admitted.contains(&code) {
+        HistoryError::NotAdmitted {
+            operation,
+            place,
+            why,
+        }
     } else if refused.contains(&code) {
         HistoryError::Forbidden {
             operation,
@@ -386,6 +429,33 @@ fn body(
 /// Labels of a run in one column.
 const LABELS: &str = "ARRAY(SELECT label FROM nicety.labels WHERE labels.run = runs.id \
      ORDER BY label)";
+
+/// A cell's numbers, oldest first.
+fn points_sql() -> String {
+    format!(
+        "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
+         {LABELS} FROM nicety.figures JOIN nicety.runs ON runs.id = figures.run \
+         WHERE cell = $1 AND metric = $2 ORDER BY started, runs.id"
+    )
+}
+
+fn history_point(row: &Row) -> Result<HistoryPoint, postgres::Error> {
+    Ok(HistoryPoint {
+        point: TrendPoint {
+            id: row.try_get(0)?,
+            started: row.try_get(1)?,
+            value: row.try_get(2)?,
+            min: row.try_get(3)?,
+            max: row.try_get(4)?,
+            repeats: count(row, 5)?,
+            // A verdict of a later version is none that this one may trust.
+            verdict: Verdict::of(row.try_get(6)?).unwrap_or(Verdict::Failed),
+            labels: row.try_get(9)?,
+        },
+        preset: row.try_get(7)?,
+        loss_goal: row.try_get(8)?,
+    })
+}
 
 /// A count of the database as the reader has it.
 fn count(row: &Row, column: usize) -> Result<u32, postgres::Error> {
@@ -506,27 +576,16 @@ impl History for Postgres {
     }
 
     fn points(&self, cell: &str, metric: Metric) -> Result<Vec<HistoryPoint>, HistoryError> {
-        let sql = format!(
-            "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
-             {LABELS} FROM nicety.figures JOIN nicety.runs ON runs.id = figures.run \
-             WHERE cell = $1 AND metric = $2 ORDER BY started, runs.id"
-        );
-        self.all(&sql, &[&cell, &metric.word()], |row| {
-            Ok(HistoryPoint {
-                point: TrendPoint {
-                    id: row.try_get(0)?,
-                    started: row.try_get(1)?,
-                    value: row.try_get(2)?,
-                    min: row.try_get(3)?,
-                    max: row.try_get(4)?,
-                    repeats: count(row, 5)?,
-                    // A verdict of a later version is none that this one may trust.
-                    verdict: Verdict::of(row.try_get(6)?).unwrap_or(Verdict::Failed),
-                    labels: row.try_get(9)?,
-                },
-                preset: row.try_get(7)?,
-                loss_goal: row.try_get(8)?,
-            })
+        self.all(&points_sql(), &[&cell, &metric.word()], history_point)
+    }
+
+    fn mark(&mut self, cell: &str, metric: Metric, judge: Judge<'_>) -> Result<(), HistoryError> {
+        let sql = points_sql();
+        self.write(|transaction, _| {
+            let rows = transaction.query(&sql, &[&cell, &metric.word()])?;
+            let points: Result<Vec<_>, _> = rows.iter().map(history_point).collect();
+            marks::replace(transaction, cell, metric, &judge(points?))?;
+            Ok(())
         })
     }
 

@@ -25,7 +25,9 @@ fn a_server_is_a_store() {
     for name in ["comes_back", "kept_once", "labels_and_removal", "trend"] {
         server.database(name);
     }
-    contract::all(&|name, make| nicety_history::open(Path::new(&server.url(name)), &Environment::default(), make));
+    contract::all(&|name, make| {
+        nicety_history::open(Path::new(&server.url(name)), &Environment::default(), make)
+    });
     refused(&server);
     locked(&server);
     crashed(&mut server);
@@ -33,7 +35,12 @@ fn a_server_is_a_store() {
 }
 
 fn open(server: &Server, database: &str, make: bool) -> Result<Postgres, HistoryError> {
-    Postgres::open(&server.url(database), &Environment::default(), make, PATIENCE)
+    Postgres::open(
+        &server.url(database),
+        &Environment::default(),
+        make,
+        PATIENCE,
+    )
 }
 
 fn client(server: &Server, database: &str) -> Client {
@@ -68,13 +75,13 @@ fn refused(server: &Server) {
     let raise = "UPDATE nicety.version SET version = 99";
     newer.batch_execute(raise).unwrap();
     match open(server, "newer", true) {
-        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 1)),
+        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 2)),
         other => panic!("{other:?}"),
     }
     // Somebody who may only look.
     let reader = "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA nicety TO reader; \
         GRANT SELECT ON ALL TABLES IN SCHEMA nicety TO reader; \
-        UPDATE nicety.version SET version = 1";
+        UPDATE nicety.version SET version = 2";
     newer.batch_execute(reader).unwrap();
     let url = server.url("newer").replace("tester@", "reader@");
     let mut reader = Postgres::open(&url, &Environment::default(), false, PATIENCE).unwrap();

@@ -10,6 +10,7 @@ mod contract;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use contract::{add, files};
 use nicety_history::{Added, Environment, History, HistoryError, Sqlite, open};
@@ -31,7 +32,8 @@ fn a_file_is_a_store() {
 #[test]
 fn a_store_that_another_writes_to_is_said_to_be_in_use() {
     let (_dir, path) = place();
-    let mut store = Sqlite::open_or_create(&path).unwrap();
+    let store = Sqlite::open_or_create(&path).unwrap();
+    let mut store = store.with_patience(Duration::from_millis(300)).unwrap();
     add(&mut store, 1, "x", &[]);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();

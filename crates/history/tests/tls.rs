@@ -11,6 +11,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use certificates::{Authority, Pair};
 use nicety_history::{Caution, Environment, HistoryError, PATIENCE, Postgres};
@@ -53,7 +54,7 @@ use End::{Clear, Encrypted, Refused};
 
 impl Lab {
     fn start(test: &str) -> Option<Self> {
-        let mut server = Server::start(test)?;
+        let server = Server::start(test)?;
         for name in DATABASES {
             server.database(name);
         }
@@ -110,6 +111,7 @@ impl Lab {
     #[track_caller]
     fn ends_at(&self, host: &str, database: &str, query: &str, end: &End<'_>) {
         let what = format!("{host} {database} {query}");
+        self.as_libpq(&what, host, database, query, end);
         let opened = self.open(host, database, query);
         let said = match (&opened, end) {
             (Ok(store), Encrypted) => {
@@ -133,6 +135,29 @@ impl Lab {
         let words = said.split_whitespace().count();
         assert!(!said.contains('\n') && words < 50, "{said}");
         assert!(!said.contains("sesame"), "{said}");
+    }
+
+    /// libpq's own client ends the same way.
+    #[track_caller]
+    fn as_libpq(&self, what: &str, host: &str, database: &str, query: &str, end: &End<'_>) {
+        // Known from version 16 on.
+        if query.contains("sslrootcert=system") {
+            return;
+        }
+        let url = format!("postgres://tester@{host}:{}/{database}?{query}", self.port);
+        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let psql = Command::new(self.server.program("psql"))
+            .args(["-XAtqwc", sql, &url])
+            .env("HOME", self.server.dir().join("home"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&psql.stdout);
+        let expected = match end {
+            Encrypted => "t\n",
+            Clear(_) => "f\n",
+            Refused(_) => "",
+        };
+        assert_eq!(said, expected, "libpq, {what}: {psql:?}");
     }
 
     /// Whether nicety's connection is encrypted, as the server sees it.
@@ -193,15 +218,27 @@ fn each_mode_means_what_libpq_means() {
         let home = Refused("home/.postgresql/root.crt; put the server's authority there");
         lab.ends("team", &format!("sslmode={mode}"), &home);
     }
-    let weak = Refused("sslmode=require is too weak for sslrootcert=system");
+    let weak = Refused("sslmode=require: too weak for sslrootcert=system");
     lab.ends("team", "sslmode=require&sslrootcert=system", &weak);
     // What the server lets in by which connection.
     lab.ends("only_tls", "sslmode=allow", &Encrypted);
-    lab.ends("only_tls", "sslmode=disable", &Refused("no pg_hba.conf entry"));
+    lab.ends(
+        "only_tls",
+        "sslmode=disable",
+        &Refused("no pg_hba.conf entry"),
+    );
     let fallen = Clear(Some(Caution::TlsFailed));
     lab.ends("only_clear", "sslmode=prefer", &fallen);
-    lab.ends("only_clear", "sslmode=require", &Refused("no pg_hba.conf entry"));
-    let socket = format!("host={}&sslmode=verify-full&port={}", lab.server.dir().display(), lab.port);
+    lab.ends(
+        "only_clear",
+        "sslmode=require",
+        &Refused("no pg_hba.conf entry"),
+    );
+    let socket = format!(
+        "host={}&sslmode=verify-full&port={}",
+        lab.server.dir().display(),
+        lab.port
+    );
     let url = format!("postgres://tester@/team?{socket}");
     Postgres::open(&url, &lab.environment, true, PATIENCE).unwrap();
 
@@ -215,7 +252,12 @@ fn each_mode_means_what_libpq_means() {
     lab.ends("team", &format!("sslmode=verify-full&{own}"), &Encrypted);
     lab.ends("team", &format!("sslmode=verify-ca&{known}"), &who);
     let name = Refused("is for localhost, not for 127.0.0.1; use a name");
-    lab.ends_at("127.0.0.1", "team", &format!("sslmode=verify-full&{own}"), &name);
+    lab.ends_at(
+        "127.0.0.1",
+        "team",
+        &format!("sslmode=verify-full&{own}"),
+        &name,
+    );
 
     let other = ours.sign("db", &["db.example", "*.db.example"], false);
     lab.serve(Some(&other), &ours.certificate);
@@ -228,7 +270,11 @@ fn each_mode_means_what_libpq_means() {
     lab.ends("team", "sslmode=require", &Encrypted);
     for mode in ["require", "verify-ca", "verify-full"] {
         let query = format!("sslmode={mode}&{known}");
-        lab.ends("team", &query, &Refused("the server's certificate has expired"));
+        lab.ends(
+            "team",
+            &query,
+            &Refused("the server's certificate has expired"),
+        );
     }
 }
 
@@ -249,22 +295,39 @@ fn client_certificates(lab: &Lab, ours: &Authority, others: &Authority, known: &
     let mine = pair("mine", &ours.sign("tester", &[], false));
     lab.ends(database, &mine, &Encrypted);
     let theirs = pair("theirs", &others.sign("tester", &[], false));
-    lab.ends(database, &theirs, &Refused("the server refuses the client certificate"));
+    lab.ends(
+        database,
+        &theirs,
+        &Refused("the server refuses the client certificate"),
+    );
     let mixed = mine.replace("mine.key", "theirs.key");
     lab.ends(database, &mixed, &Refused("does not fit its key"));
     let none = mine.replace("mine.key", "none.key");
-    lab.ends(database, &none, &Refused("none.key is not there; name it in sslkey"));
+    lab.ends(
+        database,
+        &none,
+        &Refused("none.key is not there; name it in sslkey"),
+    );
     let swapped = mine.replace("mine.crt", "mine.key");
     lab.ends(database, &swapped, &Refused("has no certificate in PEM"));
     let missing = mine.replace("mine.crt", "none.crt");
-    lab.ends(database, &missing, &Refused("none.crt: cannot be read: No such file"));
+    lab.ends(
+        database,
+        &missing,
+        &Refused("none.crt: cannot be read: No such file"),
+    );
 
     // Rights as libpq has them: a group may read what is root's.
     let key = lab.server.dir().join("mine.key");
     let root = lab.server.dir().join("roots.key");
-    let mode = |path: &Path, bits| fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+    let mode =
+        |path: &Path, bits| fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
     mode(&key, 0o640);
-    lab.ends(database, &mine, &Refused("others can read or write this key; run chmod 600"));
+    lab.ends(
+        database,
+        &mine,
+        &Refused("others can read or write this key; run chmod 600"),
+    );
     mode(&key, 0o600);
     fs::copy(&key, &root).unwrap();
     mode(&root, 0o640);
@@ -272,12 +335,20 @@ fn client_certificates(lab: &Lab, ours: &Authority, others: &Authority, known: &
         let roots = mine.replace("mine.key", "roots.key");
         lab.ends(database, &roots, &Encrypted);
         mode(&root, 0o644);
-        lab.ends(database, &roots, &Refused("others can read or write this key"));
+        lab.ends(
+            database,
+            &roots,
+            &Refused("others can read or write this key"),
+        );
     }
     // Where nobody names files, those of the user's home count.
     let home = lab.server.dir().join("home/.postgresql");
     fs::create_dir(&home).unwrap();
-    for (from, to) in [("ours", "root.crt"), ("mine.crt", "postgresql.crt"), ("mine.key", "postgresql.key")] {
+    for (from, to) in [
+        ("ours", "root.crt"),
+        ("mine.crt", "postgresql.crt"),
+        ("mine.key", "postgresql.key"),
+    ] {
         fs::copy(lab.server.dir().join(from), home.join(to)).unwrap();
     }
     lab.ends(database, "sslmode=verify-full", &Encrypted);
@@ -293,7 +364,11 @@ fn passwords(lab: &Lab, known: &str) {
     let line = format!("localhost:{}:*:tester:open sesame\n", lab.port);
     let file = lab.server.file("home/.pgpass", &line);
     lab.ends(database, query, &Encrypted);
-    lab.ends(database, &format!("{query}&channel_binding=require"), &Encrypted);
+    lab.ends(
+        database,
+        &format!("{query}&channel_binding=require"),
+        &Encrypted,
+    );
     fs::remove_file(&file).unwrap();
     let wrong = lab.server.file("wrong", &line.replace("open", "shut"));
     let wrong = format!("{query}&passfile={}", wrong.display());

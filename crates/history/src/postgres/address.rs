@@ -57,7 +57,7 @@ pub fn parse(url: &str, environment: &Environment) -> Result<Address, HistoryErr
     if let (None, Some(address)) = (all.get("host"), all.get("hostaddr")) {
         all.insert("host".to_owned(), address.clone());
     }
-    let tls = TlsSettings::take(&mut all, environment).map_err(bad)?;
+    let tls = TlsSettings::take(&mut all, environment)?;
     let passfile = all.remove("passfile").map(Into::into);
     let passfile = passfile.or_else(|| environment.home_file(".pgpass"));
     let mut config: Config = line(&all).parse().map_err(|error| bad(why(&error)))?;

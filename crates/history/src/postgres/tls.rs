@@ -58,14 +58,15 @@ impl TlsMode {
             .map_or("", |(word, _)| word)
     }
 
-    fn of(word: &str) -> Result<Self, String> {
+    fn of(word: &str) -> Result<Self, HistoryError> {
         let known = Self::ALL.iter().find(|(name, _)| *name == word);
-        known.map(|(_, mode)| *mode).ok_or_else(|| {
-            format!(
-                "sslmode={word} is none of {}",
-                Self::ALL.map(|(word, _)| word).join(", ")
-            )
-        })
+        let words = || Self::ALL.map(|(word, _)| word).join(", ");
+        known
+            .map(|(_, mode)| *mode)
+            .ok_or_else(|| HistoryError::BadSetting {
+                name: format!("sslmode={word}"),
+                why: format!("no such mode; write one of {}", words()),
+            })
     }
 
     /// The connections to try, in order (34.19.3, table 34.1).
@@ -104,11 +105,11 @@ impl TlsSettings {
     /// in the user's home.
     ///
     /// # Errors
-    /// What is wrong, and what to write.
+    /// [`HistoryError::BadSetting`]: what is wrong, and what to write.
     pub fn take(
         all: &mut BTreeMap<String, String>,
         environment: &Environment,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, HistoryError> {
         let mut file = |key: &str, default: &str| match all.remove(key) {
             Some(path) if !path.is_empty() => Named {
                 path: Some(path.into()),
@@ -140,17 +141,22 @@ impl TlsSettings {
             // As libpq from version 16 on: everybody can have a certificate of these authorities.
             settings.mode = mode.unwrap_or(TlsMode::VerifyFull);
             if settings.mode < TlsMode::VerifyFull {
-                return Err(format!(
-                    "sslmode={} is too weak for sslrootcert=system; write sslmode=verify-full",
-                    settings.mode.word()
-                ));
+                return Err(HistoryError::BadSetting {
+                    name: format!("sslmode={}", settings.mode.word()),
+                    why: "too weak for sslrootcert=system; write sslmode=verify-full".to_owned(),
+                });
             }
         }
         Ok(settings)
     }
 
     fn takes_system(&self) -> bool {
-        self.roots.is_named && self.roots.path.as_ref().is_some_and(|p| p.as_os_str() == SYSTEM)
+        self.roots.is_named
+            && self
+                .roots
+                .path
+                .as_ref()
+                .is_some_and(|p| p.as_os_str() == SYSTEM)
     }
 
     /// Whether the client has a certificate to show.
@@ -169,7 +175,12 @@ impl TlsSettings {
             None => Check::Nothing,
             Some(roots) => Check::Authority {
                 roots,
-                revoked: self.revoked.read()?.map(|(file, text)| files::revoked(file, &text)).transpose()?.unwrap_or_default(),
+                revoked: self
+                    .revoked
+                    .read()?
+                    .map(|(file, text)| files::revoked(file, &text))
+                    .transpose()?
+                    .unwrap_or_default(),
                 name: self.mode == TlsMode::VerifyFull,
             },
         };
@@ -193,7 +204,9 @@ impl TlsSettings {
                 let built = builder.with_client_auth_cert(certificates, key);
                 built.map_err(|error| HistoryError::BadSetting {
                     name: file.display().to_string(),
-                    why: format!("does not fit its key ({error}); name the key of this certificate in sslkey"),
+                    why: format!(
+                        "does not fit its key ({error}); name the key of this certificate in sslkey"
+                    ),
                 })?
             }
         };
@@ -221,7 +234,10 @@ impl TlsSettings {
                      sslrootcert=FILE or sslrootcert=system",
                     file.display()
                 ),
-                None => "no file of authorities is known; write sslrootcert=FILE or sslrootcert=system".to_owned(),
+                None => {
+                    "no file of authorities is known; write sslrootcert=FILE or sslrootcert=system"
+                        .to_owned()
+                }
             },
         }
     }

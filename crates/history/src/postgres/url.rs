@@ -156,11 +156,7 @@ mod tests {
         );
         is(
             "postgres://a,[::1]:1,c/?ssl=true",
-            &[
-                ("host", "a,::1,c"),
-                ("port", ",1,"),
-                ("sslmode", "require"),
-            ],
+            &[("host", "a,::1,c"), ("port", ",1,"), ("sslmode", "require")],
         );
         is(
             "postgres://%2Frun%2Fpg/x?service=bench",

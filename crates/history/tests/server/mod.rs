@@ -58,18 +58,27 @@ impl Server {
     }
 
     /// Starts it again, with these settings.
+    #[allow(dead_code, reason = "used by the tests of TLS")]
     pub fn again_with<S: Into<String>>(&mut self, settings: impl IntoIterator<Item = S>) {
         self.crash();
         self.settings = settings.into_iter().map(Into::into).collect();
         self.again();
     }
 
+    /// A program of PostgreSQL.
+    #[allow(dead_code, reason = "used by the tests of TLS")]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+
     /// Where it has its files; what a test puts there goes with it.
+    #[allow(dead_code, reason = "used by the tests of TLS")]
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
     /// A file of its own, that nobody else reads.
+    #[allow(dead_code, reason = "used by the tests of TLS")]
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.dir.path().join(name);
         fs::write(&path, text).unwrap();
@@ -135,6 +144,19 @@ impl Server {
             .arg(name)
             .status();
         assert!(made.unwrap().success());
+    }
+
+    #[allow(dead_code, reason = "used by the tests of the command line")]
+    /// What psql prints of a query, without headers, each row a line and its columns split by tabs.
+    pub fn sql(&self, database: &str, text: &str) -> String {
+        let psql = Command::new(self.programs.join("psql"))
+            .args(["-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", text])
+            .arg(self.url(database))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&psql.stderr);
+        assert!(psql.status.success(), "{text}: {said}");
+        String::from_utf8(psql.stdout).unwrap()
     }
 
     fn data(&self) -> PathBuf {

@@ -55,7 +55,12 @@ pub fn roots(file: &Path, text: &[u8]) -> Result<RootCertStore, HistoryError> {
     let mut store = RootCertStore::empty();
     for certificate in certificates(file, text)? {
         let added = store.add(certificate);
-        added.map_err(|error| bad(file, format!("has a certificate that no authority has: {error}")))?;
+        added.map_err(|error| {
+            bad(
+                file,
+                format!("has a certificate that no authority has: {error}"),
+            )
+        })?;
     }
     Ok(store)
 }
@@ -71,8 +76,10 @@ pub fn system_roots() -> Result<RootCertStore, HistoryError> {
             name: "sslrootcert=system".to_owned(),
             why: match error {
                 Some(error) => format!("cannot read the system's authorities: {error}"),
-                None => "this system has no authorities; on Debian: apt-get install ca-certificates"
-                    .to_owned(),
+                None => {
+                    "this system has no authorities; on Debian: apt-get install ca-certificates"
+                        .to_owned()
+                }
             },
         }),
     }

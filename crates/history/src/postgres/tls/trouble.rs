@@ -39,13 +39,17 @@ pub enum TlsTrouble {
     #[error("the server's certificate is revoked; give the server a new one")]
     Revoked,
     /// A certificate that cannot be checked.
-    #[error("the server's certificate cannot be checked ({why}); issue it anew as X.509 v3 for a server")]
+    #[error(
+        "the server's certificate cannot be checked ({why}); issue it anew as X.509 v3 for a server"
+    )]
     Unusable {
         /// What the library says.
         why: String,
     },
     /// The server asks for a certificate.
-    #[error("the server asks for a client certificate; name yours in sslcert and its key in sslkey")]
+    #[error(
+        "the server asks for a client certificate; name yours in sslcert and its key in sslkey"
+    )]
     CertificateAsked,
     /// The server does not take the client's certificate.
     #[error(
