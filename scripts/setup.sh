@@ -163,9 +163,9 @@ fi
 # python_tools NAME [--with-deps] PACKAGE…: a virtual environment of Python with these packages, and with what they need
 # where that is said; once.
 python_tools() {
-    local place=$tools/$1 deps=--no-deps
+    local place=$tools/$1 deps=(--no-deps)
     if [ "$2" = --with-deps ]; then
-        deps=
+        deps=()
         set -- "$1" "${@:3}"
     fi
     local wanted="${*:2}"
@@ -174,7 +174,7 @@ python_tools() {
     python3 -c 'import ensurepip' 2>/dev/null || { may_install && install python3-venv; } || return 1
     say "fetching $wanted into $place, once"
     rm -rf "$place"
-    python3 -m venv "$place" >&2 && "$place/bin/pip" install --quiet $deps "${@:2}" >&2 || return 1
+    python3 -m venv "$place" >&2 && "$place/bin/pip" install --quiet "${deps[@]}" "${@:2}" >&2 || return 1
     echo "$wanted" >"$place/has"
 }
 

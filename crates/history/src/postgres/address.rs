@@ -53,6 +53,10 @@ pub fn parse(url: &str, environment: &Environment) -> Result<Address, HistoryErr
     }
     all.extend(own);
     all.remove("service");
+    // Kerberos' encryption, which nicety does not have, is not wanted or may be missing.
+    if all.get("gssencmode").is_some_and(|mode| mode != "require") {
+        all.remove("gssencmode");
+    }
     // Without a host, the server's address is what its certificate has to name.
     if let (None, Some(address)) = (all.get("host"), all.get("hostaddr")) {
         all.insert("host".to_owned(), address.clone());
