@@ -93,8 +93,12 @@ pub enum SchemaState {
 
 /// Looks what is there.
 pub fn schema_state(client: &mut impl GenericClient) -> Result<SchemaState, postgres::Error> {
+    // The catalogs themselves: to_regnamespace answers from a cache that may not have heard of the
+    // program that just made the schema.
     let row = client.query_one(
-        "SELECT to_regnamespace('nicety') IS NOT NULL, to_regclass('nicety.version') IS NOT NULL",
+        "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'nicety'), \
+         EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
+         WHERE nspname = 'nicety' AND relname = 'version')",
         &[],
     )?;
     Ok(match (row.try_get(0)?, row.try_get(1)?) {
