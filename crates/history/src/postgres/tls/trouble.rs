@@ -77,11 +77,10 @@ fn list(names: &[String]) -> String {
 /// TLS's own error in an error of the client.
 fn tls_error(error: &postgres::Error) -> Option<&Error> {
     let source = error.source()?;
-    let inner = match source.downcast_ref::<io::Error>() {
+    match source.downcast_ref::<io::Error>() {
         Some(io) => io.get_ref()?.downcast_ref(),
         None => source.downcast_ref(),
-    };
-    inner
+    }
 }
 
 impl TlsTrouble {
