@@ -53,6 +53,7 @@ collection=$root/usr/share/ansible/collections/ansible_collections/nicety/networ
 install -D -m 644 -t "$doc/plans" plans/*.toml
 install -D -m 644 -t "$doc/policies" policies/*.toml
 install -D -m 644 -t "$doc/examples" packaging/examples/*
+install -D -m 644 -t "$doc/ci" packaging/ci/*.yml
 install -D -m 644 -t "$doc" docs/*.md
 for part in quickstart guide methodology reference; do
     install -D -m 644 -t "$doc/$part" docs/$part/*.md
