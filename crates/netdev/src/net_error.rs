@@ -27,6 +27,28 @@ pub enum NetError {
         #[source]
         source: io::Error,
     },
+    /// What changes interfaces needs a capability that this process has not.
+    #[error("{what} requires CAP_NET_ADMIN in this network namespace; {remedy}")]
+    NoNetAdmin {
+        /// What was to begin: `police run`.
+        what: String,
+        /// How to get the right.
+        remedy: &'static str,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// EROFS: /proc/sys or /sys as containers have them.
+    #[error("{operation} {object}: read-only, as in a container; run nicety on the host")]
+    ReadOnly {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
     /// EEXIST.
     #[error("{operation} {object}: the name is taken")]
     Exists {
@@ -124,7 +146,9 @@ pub enum NetError {
 impl Coded for NetError {
     fn code(&self) -> ProblemCode {
         match self {
-            Self::NotPermitted { .. } => ProblemCode::NoPrivilege,
+            Self::NotPermitted { .. } | Self::NoNetAdmin { .. } | Self::ReadOnly { .. } => {
+                ProblemCode::NoPrivilege
+            }
             Self::Unsupported { .. } => ProblemCode::KernelLacks,
             Self::TimedOut { .. } | Self::Silent { .. } => ProblemCode::KernelSilent,
             _ => ProblemCode::KernelRefused,
@@ -142,6 +166,11 @@ impl NetError {
         let (object, source) = (object.to_string(), source.into());
         match source.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::PERM | Errno::ACCESS) => Self::NotPermitted {
+                operation,
+                object,
+                source,
+            },
+            Some(Errno::ROFS) => Self::ReadOnly {
                 operation,
                 object,
                 source,
@@ -200,7 +229,7 @@ impl NetError {
 
     /// Whether the kernel refused for want of privilege.
     pub fn is_not_permitted(&self) -> bool {
-        matches!(self, Self::NotPermitted { .. })
+        matches!(self, Self::NotPermitted { .. } | Self::NoNetAdmin { .. })
     }
 
     /// Whether the kernel had no room for its answer.
