@@ -1,11 +1,11 @@
 //! Tokens in files, which nobody but their owner reads.
 
 use std::fs::OpenOptions;
-use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use anyhow::anyhow;
+use nicety_host::tree::read_at_most;
 use nicety_socket::Token;
 use rustix::fs::OFlags;
 
@@ -40,7 +40,6 @@ fn text(path: &Path) -> Result<String, String> {
     if found.mode() & 0o077 != 0 {
         return Err("others can read or write it; run chmod 600 on it".to_owned());
     }
-    let mut text = String::new();
-    let read = file.take(LONGEST).read_to_string(&mut text);
-    read.map(|_| text).map_err(|error| error.to_string())
+    let bytes = read_at_most(file, LONGEST).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|_| "it holds no text".to_owned())
 }
