@@ -157,19 +157,29 @@ fn what_waits_to_be_undone_waits_for_somebody_with_rights() {
     let before = uplink.lab.state();
     let state = uplink.path("state").to_str().unwrap().to_owned();
     let with = |words: &[&str]| uplink.lab.inside(call(Path::new(NICETY), words));
-    let drop = ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin"];
+    let drop = [
+        "setpriv",
+        "--bounding-set=-net_admin",
+        "--inh-caps=-net_admin",
+    ];
     let without = |words: &[&str]| {
         let call = call(Path::new(NICETY), words).below(drop);
         uplink.lab.inside(call).run()
     };
 
-    let limit = ["vf", "limit", "a1", "--max", "5mbit", "--verify", "0s", "--state", &state];
+    let limit = [
+        "vf", "limit", "a1", "--max", "5mbit", "--verify", "0s", "--state", &state,
+    ];
     refused(&without(&limit), "changing a1 rate");
     with(&limit).run().assert_code(0);
     let back = ["tune", "rollback", "1", "--state", &state];
     let ended = without(&back);
     refused(&ended, "transaction 1 cannot be undone: changing a1 rate");
-    assert!(ended.stderr.contains("--cap-add NET_ADMIN"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("--cap-add NET_ADMIN"),
+        "{}",
+        ended.stderr
+    );
     with(&back).run().assert_code(0);
     uplink.lab.assert_state(&before);
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Call, LONG, alone, nicety, root};
+use crate::harness::{Call, LONG, alone, nicety, ordinary_namespaces, root};
 
 fn sock(words: &[&str]) -> Call {
     let all = ["sock"].iter().chain(words);
@@ -60,6 +60,9 @@ fn every_test_runs() {
 fn every_test_runs_as_an_ordinary_user() {
     if !root() {
         println!("SKIP every_test_runs_as_an_ordinary_user: the other test is that already");
+        return;
+    }
+    if !ordinary_namespaces("every_test_runs_as_an_ordinary_user") {
         return;
     }
     let _alone = alone();

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, LONG, alone, lines, nicety, root};
+use crate::harness::{Call, LONG, alone, lines, nicety, ordinary_namespaces, root};
 
 fn bench(dir: &Path, plan: &str, words: &[&str]) -> Call {
     std::fs::write(dir.join("plan.toml"), plan).unwrap();
@@ -167,6 +167,9 @@ fn a_time_box_and_an_interruption_name_what_they_left_out() {
 
 #[test]
 fn neighbours_flood_beside_a_test() {
+    if !ordinary_namespaces("neighbours_flood_beside_a_test") {
+        return;
+    }
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let plan = r#"
