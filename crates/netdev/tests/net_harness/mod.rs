@@ -51,7 +51,7 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
     for (name, test) in chosen() {
         let passed = catch_unwind(AssertUnwindSafe(|| test(level))).is_ok();
         println!(
-            "test {name} ({level:?}) ... {}",
+            "test {level:?}::{name} ... {}",
             if passed { "ok" } else { "FAILED" }
         );
         failed += usize::from(!passed);

@@ -23,15 +23,22 @@ pub const SHORT: Duration = Duration::from_secs(20);
 /// Limit of a call that measures one cell.
 pub const LONG: Duration = Duration::from_secs(60);
 
+const NOBODY: [&str; 4] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+];
+
+/// Whether root may become `nobody`; says `SKIP` where not, as in a container without that capability.
+pub fn becomes_nobody(test: &str) -> bool {
+    works(test, &["env"], &[&NOBODY[..], &["true"]].concat())
+}
+
 /// Whether an ordinary user gets a network namespace here; says `SKIP` where not, as in a chroot.
 pub fn ordinary_namespaces(test: &str) -> bool {
     let words: &[&str] = match root() {
-        true => &[
-            "setpriv",
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-        ],
+        true => &NOBODY,
         false => &["env"],
     };
     works(test, words, &["unshare", "-Urn", "true"])
