@@ -24,10 +24,9 @@ pub fn require(ns: &NetNs, what: &str) -> Result<(), NetError> {
     match channel.change(tc(RTM_DELQDISC, NOBODY, 0, ROOT, 0), 0) {
         Ok(()) => Ok(()),
         Err(source) => match NetError::new("ask for rights in", ns, source) {
-            NetError::NotPermitted { source, .. } => Err(NetError::NoNetAdmin {
+            NetError::NotPermitted { .. } => Err(NetError::NoNetAdmin {
                 what: what.to_owned(),
                 remedy: remedy(rustix::process::geteuid().is_root()),
-                source,
             }),
             error if error.is_not_found() => Ok(()),
             error => Err(error),

@@ -34,9 +34,6 @@ pub enum NetError {
         what: String,
         /// How to get the right.
         remedy: &'static str,
-        /// The kernel's answer.
-        #[source]
-        source: io::Error,
     },
     /// EROFS: /proc/sys or /sys as containers have them.
     #[error("{operation} {object}: read-only, as in a container; run nicety on the host")]
@@ -45,9 +42,6 @@ pub enum NetError {
         operation: &'static str,
         /// On what.
         object: String,
-        /// The kernel's answer.
-        #[source]
-        source: io::Error,
     },
     /// EEXIST.
     #[error("{operation} {object}: the name is taken")]
@@ -170,11 +164,7 @@ impl NetError {
                 object,
                 source,
             },
-            Some(Errno::ROFS) => Self::ReadOnly {
-                operation,
-                object,
-                source,
-            },
+            Some(Errno::ROFS) => Self::ReadOnly { operation, object },
             Some(Errno::EXIST) => Self::Exists {
                 operation,
                 object,

@@ -123,6 +123,8 @@ fn refused(ended: &Ended, what: &str) {
     let line = ended.assert_code(3).only_line();
     let said = format!("{what} requires CAP_NET_ADMIN in this network namespace; ");
     assert!(line.contains(&said), "{line}");
+    // What to do comes last.
+    assert!(!line.contains("os error"), "{line}");
 }
 
 #[test]

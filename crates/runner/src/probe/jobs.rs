@@ -73,7 +73,6 @@ mod tests {
         let lacks = NetError::NoNetAdmin {
             what: "a limit".to_owned(),
             remedy: "run it with sudo",
-            source: std::io::ErrorKind::PermissionDenied.into(),
         };
         let reported = limits(Err(lacks), "police", "x");
         assert_eq!(reported.answer, Answer::No);
