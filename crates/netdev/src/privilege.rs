@@ -97,13 +97,8 @@ fn no_namespace(cause: &str) -> String {
     format!("enter user namespace: forbidden on this host ({cause})")
 }
 
-/// Who is root already, and of no user namespace, is so in a container.
 fn or_root(remedy: &str) -> String {
-    let map = read(UID_MAP).unwrap_or_default();
-    match rustix::process::geteuid().is_root() && initial(&map) {
-        true => format!("run as root of the host, or {remedy}"),
-        false => format!("run as root, or {remedy}"),
-    }
+    format!("run as root, or {remedy}")
 }
 
 /// What the kernel lets the process open and load, see capabilities(7).
@@ -286,7 +281,7 @@ fn forbidden(source: io::Error, sys: &Path, mounts: &str) -> PrivilegeError {
         },
         io::ErrorKind::PermissionDenied => PrivilegeError::Forbidden {
             cause: format!("{source}, by a security module or a container's seccomp filter"),
-            remedy: "allow unshare(CLONE_NEWUSER) there".to_owned(),
+            remedy: "allow unshare(CLONE_NEWUSER) there (containers: --privileged)".to_owned(),
         },
         _ => PrivilegeError::Kernel {
             operation: "enter user namespace",
@@ -413,7 +408,7 @@ mod tests {
     fn a_chroot_is_told_from_a_sandbox() {
         let sys = tempfile::tempdir().unwrap();
         let said = |mounts| forbidden(refused(), sys.path(), mounts).to_string();
-        assert!(said(CHROOT).contains("(this is a chroot); run as root"));
+        assert!(said(CHROOT).contains("(this is a chroot); run as root, or enter it"));
         let whole = CHROOT.to_owned() + "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n";
         assert!(said(&whole).contains("seccomp filter"));
         assert!(said("").contains("seccomp filter"));
