@@ -10,6 +10,7 @@
 )]
 
 mod alerts;
+mod ansible;
 mod compare;
 mod dashboards;
 mod environment;
