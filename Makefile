@@ -81,7 +81,7 @@ audit: ## known weaknesses in what is built in, from the RustSec database; NICET
 	@scripts/setup.sh test
 	@scripts/audit.sh
 
-miri: ## undefined behaviour in what counts frames and reads rings, with nightly Rust and Miri, 10 min
+miri: ## undefined behaviour in what counts frames and reads rings, with nightly Rust and Miri
 	@scripts/setup.sh bench
 	@scripts/miri.sh $(ARGS)
 
