@@ -11,8 +11,8 @@ use crate::campaign::{self, Scene};
 use crate::harness::{Call, LONG, alone, nicety, once};
 use crate::leftovers::Before;
 
-struct Bench {
-    dir: TempDir,
+pub struct Bench {
+    pub dir: TempDir,
     engine: &'static str,
     before: Before,
 }
@@ -29,7 +29,7 @@ kind = \"bridge\"
 ";
 
 impl Bench {
-    fn new(engine: &'static str) -> Self {
+    pub fn new(engine: &'static str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("plan.toml"), PLAN).unwrap();
         let before = Before::now(dir.path());

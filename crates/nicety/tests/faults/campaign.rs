@@ -50,7 +50,7 @@ pub fn count() -> usize {
 }
 
 /// Where random moments come from; printed, and the same again with `NICETY_FAULTS_SEED`.
-fn random(name: &str) -> fastrand::Rng {
+pub fn random(name: &str) -> fastrand::Rng {
     static SEED: OnceLock<u64> = OnceLock::new();
     let seed = *SEED.get_or_init(|| {
         let told = std::env::var("NICETY_FAULTS_SEED").ok();
@@ -73,7 +73,7 @@ pub fn row(scene: &str, accident: &str, count: usize, what: &str) {
 }
 
 #[track_caller]
-fn same(before: &[String], now: &[String], what: &str) {
+pub fn same(before: &[String], now: &[String], what: &str) {
     let changed: Vec<_> = before
         .iter()
         .zip(now)
@@ -118,7 +118,7 @@ pub fn signals(name: &str, scene: &impl Scene, signal: Signal) {
 }
 
 /// How long a traced program is waited for at most, however busy the machine is.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What happens to a system call: `signal=KILL`, `error=EIO`.
 fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
@@ -133,14 +133,22 @@ fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
     scene.call().below(below)
 }
 
-/// The system calls of an undisturbed run from the first that the program itself makes: name, and which one of that
-/// name it is. `None` where strace cannot be had.
-fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, usize)>> {
+/// Whether strace can be had; says `SKIP` where not.
+pub fn strace(test: &str) -> bool {
     let tried = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "true"])
         .status();
-    if !tried.is_ok_and(|status| status.success()) {
-        println!("SKIP {name}: strace cannot trace a program here");
+    let works = tried.is_ok_and(|status| status.success());
+    if !works {
+        println!("SKIP {test}: strace cannot trace a program here");
+    }
+    works
+}
+
+/// The system calls of an undisturbed run from the first that the program itself makes: name, and which one of that
+/// name it is. `None` where strace cannot be had.
+fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, usize)>> {
+    if !strace(name) {
         return None;
     }
     let running = traced(scene, log, None).start();

@@ -26,8 +26,11 @@ mod uplink;
 
 mod bench;
 mod campaign;
+mod disk;
 mod limits;
 mod pairs;
 mod police;
+mod powerloss;
 mod settings;
 mod store;
+mod trace;

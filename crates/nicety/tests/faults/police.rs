@@ -9,7 +9,25 @@ use crate::campaign::{self, Scene};
 use crate::harness::{Call, Running, alone, once};
 use crate::uplink::{POLICY, Uplink};
 
-struct Daemon(Uplink);
+pub struct Daemon(pub Uplink);
+
+impl Daemon {
+    pub fn new(test: &str) -> Option<Self> {
+        Uplink::new(test).map(Self)
+    }
+
+    /// With a record of what it does.
+    pub fn recorded(&self) -> Call {
+        let [policy, record] = ["policy.toml", "record"].map(|name| self.0.path(name));
+        let words = [
+            "run",
+            policy.to_str().unwrap(),
+            "--out",
+            record.to_str().unwrap(),
+        ];
+        self.0.police(&words)
+    }
+}
 
 /// What is limited, by whom, and what was there before; the order of tc's list is the kernel's.
 fn state(uplink: &Uplink) -> Vec<String> {
@@ -56,10 +74,10 @@ fn police_run() {
     if !once("police_run") {
         return;
     }
-    let Some(uplink) = Uplink::new("police_run") else {
+    let Some(scene) = Daemon::new("police_run") else {
         return;
     };
-    campaign::all("police run", &Daemon(uplink));
+    campaign::all("police run", &scene);
 }
 
 /// A daemon whose policy changes when it is told so.

@@ -20,13 +20,19 @@ for link in v0 v1; do ip link set $link up; done
 echo '4096 131072 6291456' >/proc/sys/net/ipv4/tcp_rmem
 ";
 
-struct Apply {
+pub struct Apply {
     lab: Lab,
-    dir: TempDir,
+    pub dir: TempDir,
 }
 
 impl Apply {
-    fn tune(&self, words: &[&str]) -> Call {
+    pub fn new(test: &str) -> Option<Self> {
+        let lab = Lab::with(test, SETUP)?;
+        let dir = tempfile::tempdir().unwrap();
+        Some(Self { lab, dir })
+    }
+
+    pub fn tune(&self, words: &[&str]) -> Call {
         let state = self.dir.path().join("state");
         let words = ["tune"].iter().chain(words).copied();
         self.lab
@@ -70,18 +76,17 @@ fn tune_apply() {
     if !once("tune_apply") {
         return;
     }
-    let Some(lab) = Lab::with("tune_apply", SETUP) else {
+    let Some(scene) = Apply::new("tune_apply") else {
         return;
     };
-    let dir = tempfile::tempdir().unwrap();
-    campaign::all("tune apply", &Apply { lab, dir });
+    campaign::all("tune apply", &scene);
 }
 
 /// Files below a recorded host.
-struct Persist(TempDir);
+pub struct Persist(pub TempDir);
 
 impl Persist {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("proc/sys/kernel/osrelease", "6.1.0\n"),
@@ -96,7 +101,7 @@ impl Persist {
         Self(dir)
     }
 
-    fn tune(&self, words: &[&str]) -> Call {
+    pub fn tune(&self, words: &[&str]) -> Call {
         let (root, state) = (self.0.path().join("host"), self.0.path().join("state"));
         let more = [
             "--sysroot",

@@ -15,10 +15,14 @@ const RUN: &str = concat!(
     "/../../tests/cases/runs/five-visits"
 );
 
-struct Add(TempDir);
+pub struct Add(pub TempDir);
 
 impl Add {
-    fn runs(&self, words: &[&str]) -> Call {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn runs(&self, words: &[&str]) -> Call {
         let store = self.0.path().join("runs.db");
         nicety(
             ["runs"]
@@ -73,5 +77,5 @@ fn runs_add() {
     if !once("runs_add") {
         return;
     }
-    campaign::all("runs add", &Add(tempfile::tempdir().unwrap()));
+    campaign::all("runs add", &Add::new());
 }
