@@ -104,24 +104,27 @@ pub fn signals(name: &str, scene: &impl Scene, signal: Signal) {
         scene.recover();
         same(&before, &scene.state(), &what);
     }
-    let accident = if signal == Signal::KILL {
-        "SIGKILL, any moment"
-    } else {
-        "SIGTERM, any moment"
-    };
     row(
         name,
-        accident,
+        signal_words(signal),
         count(),
         &format!("all as before; {hit} hit it at work"),
     );
+}
+
+/// How the table calls a signal.
+pub fn signal_words(signal: Signal) -> &'static str {
+    match signal == Signal::KILL {
+        true => "SIGKILL, any moment",
+        false => "SIGTERM, any moment",
+    }
 }
 
 /// How long a traced program is waited for at most, however busy the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What happens to a system call: `signal=KILL`, `error=EIO`.
-fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
+pub fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
     let file = log.path().join("trace");
     // `-D`: the tracer is nobody's parent, so that signals reach the program.
     let mut below = ["strace", "-D", "-qq", "-o"].map(str::to_owned).to_vec();
@@ -147,7 +150,7 @@ pub fn strace(test: &str) -> bool {
 
 /// The system calls of an undisturbed run from the first that the program itself makes: name, and which one of that
 /// name it is. `None` where strace cannot be had.
-fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, usize)>> {
+pub fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, usize)>> {
     if !strace(name) {
         return None;
     }
@@ -214,9 +217,23 @@ pub fn system_calls(name: &str, scene: &impl Scene, what: &str, accident: &str) 
 pub fn all(name: &str, scene: &impl Scene) {
     signals(name, scene, Signal::KILL);
     signals(name, scene, Signal::TERM);
+    killed_at_calls(name, scene);
+    failing_calls(name, scene, &FAILURES);
+}
+
+/// A kill before each system call.
+pub fn killed_at_calls(name: &str, scene: &impl Scene) {
     system_calls(name, scene, "signal=KILL", "SIGKILL before a system call");
-    system_calls(name, scene, "error=ENOSPC", "a system call fails: ENOSPC");
-    system_calls(name, scene, "error=EIO", "a system call fails: EIO");
-    system_calls(name, scene, "error=EBUSY", "a system call fails: EBUSY");
-    system_calls(name, scene, "error=EINTR", "a system call fails: EINTR");
+    system_calls(name, scene, "signal=TERM", "SIGTERM before a system call");
+}
+
+/// Errors of a full disk, a broken one, a busy one, and a signal.
+pub const FAILURES: [&str; 4] = ["ENOSPC", "EIO", "EBUSY", "EINTR"];
+
+/// Each system call fails.
+pub fn failing_calls(name: &str, scene: &impl Scene, errors: &[&str]) {
+    for error in errors {
+        let accident = format!("a system call fails: {error}");
+        system_calls(name, scene, &format!("error={error}"), &accident);
+    }
 }

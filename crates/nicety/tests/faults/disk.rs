@@ -118,6 +118,8 @@ impl Disk {
     }
 
     fn find(&self, path: &Path) -> Option<Ino> {
+        // Where a path is not whole, the program works in the root.
+        let path = self.root.join(path);
         let below = path.strip_prefix(&self.root).ok()?;
         let mut ino = ROOT;
         for part in below {

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use crate::campaign::{self, Scene};
-use crate::harness::{Call, alone, nicety, once};
+use crate::harness::{Call, nicety, once};
 use crate::uplink::Uplink;
 
-struct Limit(Uplink);
+pub struct Limit(Uplink);
 
 impl Limit {
+    pub fn new(test: &str) -> Option<Self> {
+        Uplink::new(test).map(Self)
+    }
+
     fn call(&self, words: &[&str]) -> Call {
         let state = self.0.path("state");
         let words = words
@@ -43,7 +47,6 @@ impl Scene for Limit {
 
 #[test]
 fn vf_limit() {
-    let _alone = alone();
     if !once("vf_limit") {
         return;
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::campaign::{self, Scene};
-use crate::harness::{Call, Running, alone, once};
+use crate::campaign::{self, FAILURES, Scene};
+use crate::harness::{Call, Running, once};
 use crate::uplink::{POLICY, Uplink};
 
 pub struct Daemon(pub Uplink);
@@ -68,16 +68,47 @@ impl Scene for Daemon {
     }
 }
 
-#[test]
-fn police_run() {
-    let _alone = alone();
-    if !once("police_run") {
+/// In several tests, which may go on beside each other.
+fn run(test: &str, campaign: impl FnOnce(&str, &Daemon)) {
+    if !once(test) {
         return;
     }
-    let Some(scene) = Daemon::new("police_run") else {
-        return;
-    };
-    campaign::all("police run", &scene);
+    if let Some(scene) = Daemon::new(test) {
+        campaign("police run", &scene);
+    }
+}
+
+#[test]
+fn police_run_killed() {
+    run("police_run_killed", |name, scene| {
+        campaign::signals(name, scene, Signal::KILL);
+    });
+}
+
+#[test]
+fn police_run_ended() {
+    run("police_run_ended", |name, scene| {
+        campaign::signals(name, scene, Signal::TERM);
+    });
+}
+
+#[test]
+fn police_run_killed_at_calls() {
+    run("police_run_killed_at_calls", campaign::killed_at_calls);
+}
+
+#[test]
+fn police_run_with_a_full_or_broken_disk() {
+    run("police_run_with_a_full_or_broken_disk", |name, scene| {
+        campaign::failing_calls(name, scene, &FAILURES[..2]);
+    });
+}
+
+#[test]
+fn police_run_interrupted() {
+    run("police_run_interrupted", |name, scene| {
+        campaign::failing_calls(name, scene, &FAILURES[2..]);
+    });
 }
 
 /// A daemon whose policy changes when it is told so.
@@ -117,7 +148,6 @@ impl Scene for Reload {
 
 #[test]
 fn police_reload() {
-    let _alone = alone();
     if !once("police_reload") {
         return;
     }
@@ -155,7 +185,6 @@ impl Scene for Restore {
 
 #[test]
 fn police_restore() {
-    let _alone = alone();
     if !once("police_restore") {
         return;
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::campaign::{self, Scene};
-use crate::harness::{Call, alone, nicety, once};
+use crate::harness::{Call, nicety, once};
 use crate::lab::Lab;
 use crate::plan_file::plan;
 
@@ -40,8 +40,9 @@ impl Apply {
     }
 }
 
-impl Scene for Apply {
-    fn call(&self) -> Call {
+impl Apply {
+    /// Undone after so long unless it is confirmed.
+    pub fn apply(&self, confirm_within: &str) -> Call {
         let file = self.dir.path().join("plan.json");
         let feature =
             json!({"kind": "feature", "interface": "v0", "feature": "tx-tcp-segmentation"});
@@ -52,7 +53,18 @@ impl Scene for Apply {
             (rmem, "4096 131072 6291456", "4096 131072 8388608"),
         ];
         fs::write(&file, plan(&changes).to_string()).unwrap();
-        self.tune(&["apply", file.to_str().unwrap(), "--confirm-within", "60s"])
+        self.tune(&[
+            "apply",
+            file.to_str().unwrap(),
+            "--confirm-within",
+            confirm_within,
+        ])
+    }
+}
+
+impl Scene for Apply {
+    fn call(&self) -> Call {
+        self.apply("60s")
     }
 
     fn span(&self) -> Duration {
@@ -72,7 +84,6 @@ impl Scene for Apply {
 
 #[test]
 fn tune_apply() {
-    let _alone = alone();
     if !once("tune_apply") {
         return;
     }

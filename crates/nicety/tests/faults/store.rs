@@ -10,7 +10,7 @@ use crate::campaign::{self, Scene};
 use crate::harness::{Call, nicety, once};
 
 /// A run that every version reads.
-const RUN: &str = concat!(
+pub const RUN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../tests/cases/runs/five-visits"
 );
@@ -54,8 +54,9 @@ impl Scene for Add {
             assert!(runs.len() <= 1, "{list}");
             if runs.len() == 1 {
                 let copy = self.0.path().join("copy");
-                self.runs(&["export", "1", "--out", copy.to_str().unwrap()])
-                    .run();
+                self.runs(&["export", "1", copy.to_str().unwrap()])
+                    .run()
+                    .assert_code(0);
                 let _ = fs::remove_dir_all(copy);
             }
         }

@@ -37,7 +37,8 @@ pub fn below(call: Call, log: &Path, changes: &str) -> Call {
         "-o".to_owned(),
     ]);
     words.push(log.to_str().unwrap().to_owned());
-    call.below(words)
+    // In the program's network namespace strace understands netlink.
+    call.just_below(words)
 }
 
 /// The calls in `log`, in the order of their ends; once strace has written all of it.
