@@ -31,6 +31,11 @@ pub trait Scene {
         false
     }
 
+    /// Whether its threads are disturbed too, each at the same one of its own system calls.
+    fn threads(&self) -> bool {
+        false
+    }
+
     /// What a user does after an accident: usually the next start of something.
     fn recover(&self);
 
@@ -129,6 +134,7 @@ pub fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
     // `-D`: the tracer is nobody's parent, so that signals reach the program.
     let mut below = ["strace", "-D", "-qq", "-o"].map(str::to_owned).to_vec();
     below.push(file.to_str().unwrap().to_owned());
+    below.extend(scene.threads().then(|| "-f".to_owned()));
     below.extend(["-e".to_owned(), format!("trace={}", scene.steps())]);
     if let Some(what) = inject {
         below.extend(["-e".to_owned(), format!("inject={what}")]);
@@ -160,21 +166,27 @@ pub fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(Strin
     sleep(Duration::from_millis(300));
     let text = fs::read_to_string(log.path().join("trace")).unwrap();
     scene.recover();
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut steps = Vec::new();
     for line in text.lines() {
-        let Some((call, rest)) = line.split_once('(') else {
+        // With threads each line begins with one's number.
+        let (thread, line) = match line.split_once(' ') {
+            Some((thread, rest)) if scene.threads() => (thread, rest.trim_start()),
+            _ => ("", line),
+        };
+        let Some((call, rest)) = line.split_once('(').filter(|_| !line.starts_with('<')) else {
             continue;
         };
-        let nth = seen.entry(call).or_default();
+        let nth = seen.entry((thread, call)).or_default();
         *nth += 1;
+        let step = (call.to_owned(), *nth);
         // What the loader opens comes first and changes nothing.
-        if call != "openat"
-            || rest.contains("O_CREAT")
-            || rest.contains("O_WRONLY")
-            || rest.contains("O_RDWR")
-        {
-            steps.push((call.to_owned(), *nth));
+        let opens_to_read = call == "openat"
+            && !["O_CREAT", "O_WRONLY", "O_RDWR"]
+                .iter()
+                .any(|way| rest.contains(way));
+        if !opens_to_read && !steps.contains(&step) {
+            steps.push(step);
         }
     }
     assert!(steps.len() > 3, "{name}: {text}");

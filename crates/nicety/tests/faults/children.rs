@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::campaign::{PATIENCE, count, random, row};
-use crate::harness::{Call, LONG, Running, alone, nicety, once, root};
+use crate::harness::{Call, LONG, Running, alone, nicety, once};
 use crate::leftovers::Before;
 use crate::server::Server;
 use crate::store::RUN;
@@ -218,10 +218,16 @@ fn a_child_is_killed() {
             for _ in 0..rounds {
                 let dir = directory(kind);
                 let before = Before::now(dir.path());
-                let Some((running, family)) = started(test, dir.path(), programs) else {
+                let Some((mut running, _)) = started(test, dir.path(), programs) else {
                     return;
                 };
-                sleep(Duration::from_millis(random.u64(0..800)));
+                // The path is up: what came before may have been a look at versions.
+                let trials = dir.path().join("run/trials.jsonl");
+                running.until("a trial", |_| {
+                    fs::metadata(&trials).is_ok_and(|file| file.len() > 0)
+                });
+                let family = below(running.id());
+                sleep(Duration::from_millis(random.u64(0..300)));
                 let (process, _) = family
                     .iter()
                     .find(|(_, name)| is_named(name, victim))
@@ -341,5 +347,4 @@ fn the_server_is_killed() {
         rounds,
         &result,
     );
-    let _ = root();
 }

@@ -35,6 +35,10 @@ impl<S: Scene> Scene for Talk<'_, S> {
         self.0.state()
     }
 
+    fn threads(&self) -> bool {
+        self.0.threads()
+    }
+
     fn steps(&self) -> &'static str {
         "sendto,recvfrom,recvmsg,ioctl"
     }

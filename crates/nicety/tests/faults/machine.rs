@@ -21,11 +21,10 @@ fn lab(dir: &TempDir, words: &[&str]) -> Call {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
     let cache = ["--cache", cache.to_str().unwrap()];
     let at = usize::from(words[0] != "down");
-    let words = ["lab", words[0]]
-        .iter()
-        .chain(&cache[..2 * at])
-        .chain(&words[1..])
-        .copied();
+    let all = ["lab", words[0]]
+        .into_iter()
+        .chain(cache.into_iter().take(2 * at));
+    let words = all.chain(words[1..].iter().copied());
     nicety(words)
         .env("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())
         .dir(dir.path())

@@ -40,6 +40,8 @@ fn state(uplink: &Uplink) -> Vec<String> {
 }
 
 fn restore(uplink: &Uplink) {
+    // A daemon that never came so far made none.
+    fs::create_dir_all(uplink.path("state")).unwrap();
     uplink.police(&["restore"]).run().assert_code(0);
 }
 
@@ -55,6 +57,10 @@ impl Scene for Daemon {
 
     fn span(&self) -> Duration {
         Duration::from_millis(1_500)
+    }
+
+    fn threads(&self) -> bool {
+        true
     }
 
     fn recover(&self) {

@@ -41,6 +41,10 @@ impl Apply {
 }
 
 impl Apply {
+    pub fn inside(&self, call: Call) -> Call {
+        self.lab.inside(call)
+    }
+
     /// Undone after so long unless it is confirmed.
     pub fn apply(&self, confirm_within: &str) -> Call {
         let file = self.dir.path().join("plan.json");
