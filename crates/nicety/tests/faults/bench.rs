@@ -182,6 +182,8 @@ fn bench() {
         }
         let scene = Bench::of(engine, path);
         scene.signals(name, Signal::KILL, count().div_ceil(6));
-        scene.signals(name, Signal::TERM, count().div_ceil(12));
+        if count() > 10 || name == KINDS[0].0 {
+            scene.signals(name, Signal::TERM, count().div_ceil(24));
+        }
     }
 }

@@ -182,7 +182,7 @@ fn children_end_with_nicety() {
     }
     let mut random = random(test);
     for (kind, wanted) in kinds(test) {
-        let rounds = count().div_ceil(20);
+        let rounds = count().div_ceil(40);
         for _ in 0..rounds {
             let dir = directory(kind);
             let before = Before::now(dir.path());
@@ -214,7 +214,7 @@ fn a_child_is_killed() {
     let mut random = random(test);
     for (kind, programs) in kinds(test) {
         for victim in *programs {
-            let rounds = count().div_ceil(40);
+            let rounds = count().div_ceil(100);
             for _ in 0..rounds {
                 let dir = directory(kind);
                 let before = Before::now(dir.path());
@@ -235,12 +235,17 @@ fn a_child_is_killed() {
                 kill_process(Pid::from_raw(process.0).unwrap(), Signal::KILL).unwrap();
                 let ended = running.wait();
                 let what = format!("{victim} killed: {ended:?}");
-                assert!(matches!(ended.code(), 1 | 3), "{what}");
                 let said = ended.stdout.clone() + &ended.stderr;
-                assert!(
-                    said.contains(victim) || said.contains("QEMU") || said.contains("Open vSwitch"),
-                    "{what}"
-                );
+                match (ended.code(), *victim) {
+                    // The switch goes on without its database.
+                    (0, "ovsdb-server") => {}
+                    (1 | 3, _) => {
+                        let named = ["ovs-vswitchd", "testpmd", "QEMU", "guest"];
+                        assert!(named.iter().any(|name| said.contains(name)), "{what}");
+                        assert!(said.contains("ended"), "{what}");
+                    }
+                    _ => panic!("{what}"),
+                }
                 assert_eq!(survivors(&family), [""; 0], "{what}");
                 before.check();
             }

@@ -52,9 +52,9 @@ fn lab_up_run_down() {
     if !once(test) {
         return;
     }
-    let rounds = count() / 40;
+    let rounds = count() / 60;
     if rounds == 0 {
-        println!("SKIP {test}: a lab boots for seconds: only with NICETY_FAULTS of 40 and more");
+        println!("SKIP {test}: a lab boots for seconds: only with NICETY_FAULTS of 60 and more");
         row(
             "lab up, run, down",
             "SIGKILL, any moment",

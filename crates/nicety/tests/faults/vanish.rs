@@ -1,6 +1,7 @@
 //! A device goes in the middle of it.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -50,7 +51,8 @@ fn port_goes(
 ) {
     let before = others(uplink, "a1");
     let mut random = random(name);
-    for round in 0..count() {
+    let rounds = count().div_ceil(4);
+    for round in 0..rounds {
         let after = Duration::from_micros(random.u64(0..span.as_micros() as u64));
         let running = call().start();
         sleep(after);
@@ -69,7 +71,7 @@ fn port_goes(
     row(
         name,
         "a device vanishes",
-        count(),
+        rounds,
         "the others all as before",
     );
 }
@@ -128,7 +130,7 @@ fn a_measured_device_vanishes() {
     if !once(test) {
         return;
     }
-    let rounds = count().div_ceil(10);
+    let rounds = count().div_ceil(20);
     let mut random = random(test);
     let mut moment = || Duration::from_millis(random.u64(300..4_000));
     for _ in 0..rounds {
@@ -190,26 +192,39 @@ fn a_measured_device_vanishes() {
 
 /// Removes an interface of the path that a run has made; false when it has none (yet).
 fn delete_one(pid: i32) -> bool {
-    let own = fs::read_link("/proc/self/ns/net").unwrap();
     let end = Instant::now() + PATIENCE / 4;
     while Instant::now() < end {
-        for task in fs::read_dir(format!("/proc/{pid}/task"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let file = task.path().join("ns/net");
-            if fs::read_link(&file).is_ok_and(|there| there != own) {
-                let script = "ip -br link | awk -F'[@ ]' '$1 != \"lo\" { print $1; exit }' | xargs -r ip link del";
-                let net = format!("--net={}", file.display());
-                return Command::new("nsenter")
-                    .args([&net, "sh", "-c", script])
-                    .status()
-                    .unwrap()
-                    .success();
+        for net in namespaces(pid) {
+            let script = "ip -br link | awk -F'[@ ]' '$1 != \"lo\" { print $1; exit }' | xargs -r ip link del; \
+                ip -br link | grep -vc '^lo '";
+            let net = format!("--net={}", net.display());
+            let ended = Command::new("nsenter")
+                .args([&net, "sh", "-c", script])
+                .output()
+                .unwrap();
+            if ended.status.success() {
+                return true;
             }
         }
         sleep(Duration::from_millis(20));
     }
     false
+}
+
+/// Network namespaces that a process has open or its threads are in, but for that of the test.
+fn namespaces(pid: i32) -> Vec<PathBuf> {
+    let own = fs::read_link("/proc/self/ns/net").unwrap();
+    let list = |folder: &str| {
+        fs::read_dir(format!("/proc/{pid}/{folder}"))
+            .into_iter()
+            .flatten()
+            .flatten()
+    };
+    let files = list("fd").map(|entry| entry.path());
+    let threads = list("task").map(|entry| entry.path().join("ns/net"));
+    let is_other = |path: &PathBuf| {
+        fs::read_link(path)
+            .is_ok_and(|there| there != own && there.to_string_lossy().starts_with("net:"))
+    };
+    files.chain(threads).filter(is_other).collect()
 }

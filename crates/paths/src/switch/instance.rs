@@ -17,7 +17,7 @@ use super::dpdk;
 use super::ovs_counters::{self, DatapathCounters};
 use super::ovs_pmd;
 use super::pinned;
-use super::program::{Packaged, Program, Start, run};
+use super::program::{Packaged, Program, Start, run, unanswered};
 use crate::counters::Polling;
 use crate::error::PathError;
 use crate::neighbours::Joining;
@@ -266,7 +266,7 @@ impl Instance {
 
     /// Counters of its datapath.
     pub(super) fn counters(&self) -> Result<DatapathCounters, NetError> {
-        let error = |e| NetError::new("read the counters of", "ovs-vswitchd", e);
+        let error = |e| NetError::new("read the counters of", "ovs-vswitchd", unanswered(e));
         let text = self.request("dpctl/show", &["-s"]).map_err(error)?;
         ovs_counters::parse(&text)
             .ok_or_else(|| error(io::Error::other(format!("it says {text:?}"))))

@@ -222,6 +222,17 @@ fn before_exec(command: &mut Command, ns: NetNs, cpus: Option<CpuSet>) {
     unsafe { command.pre_exec(prepare) };
 }
 
+/// Why a program does not answer: one that has ended leaves nobody at its socket.
+pub(super) fn unanswered(error: io::Error) -> io::Error {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof};
+    match error.kind() {
+        BrokenPipe | ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof => {
+            io::Error::new(error.kind(), "the program has ended; dmesg may say why")
+        }
+        _ => error,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use nicety_model::Remedy;
