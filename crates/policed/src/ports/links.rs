@@ -192,4 +192,9 @@ impl Links {
     pub fn sweep(&self) -> Result<usize, NetError> {
         self.shapers.sweep()
     }
+
+    /// The same, and what is left of limits that were half made or half taken away.
+    pub fn sweep_all(&self) -> Result<usize, NetError> {
+        Ok(self.shapers.sweep()? + self.shapers.sweep_unused()?)
+    }
 }
