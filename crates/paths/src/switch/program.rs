@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nicety_host::child;
 use nicety_netdev::cpu_set;
 use nicety_netdev::netns::NetNs;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, LinkNameSpaceType};
 
 use crate::error::PathError;
@@ -122,6 +123,13 @@ impl Program {
     /// Its process id.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Whether it has ended; its status stays for who waits for it.
+    pub(super) fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let pid = Pid::from_child(&self.child);
+        waitid(WaitId::Pid(pid), options).is_ok_and(|ended| ended.is_some())
     }
 
     /// Asks `ready` again and again until it has an answer.
