@@ -51,12 +51,21 @@ fn look(pid: i32) -> Option<(String, i32, String)> {
     // One that has ended is only its parent's note.
     (words[0] != "Z").then(|| {
         let name = head.split_once('(').map_or("", |(_, name)| name);
-        (
-            name.to_owned(),
-            words[1].parse().unwrap(),
-            words[19].to_owned(),
-        )
+        let name = match name.starts_with("ld-linux") {
+            true => led(pid),
+            false => name.to_owned(),
+        };
+        (name, words[1].parse().unwrap(), words[19].to_owned())
     })
+}
+
+/// The program that a loader was started for: QEMU of another system brings its own.
+fn led(pid: i32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = String::from_utf8_lossy(&words).into_owned();
+    let names = words.split('\0').filter_map(|word| word.rsplit('/').next());
+    let qemu = names.filter(|name| name.starts_with("qemu-system")).last();
+    qemu.unwrap_or_default().to_owned()
 }
 
 /// Those below a process, with their names.
