@@ -63,8 +63,10 @@ fn look(pid: i32) -> Option<(String, i32, String)> {
 fn led(pid: i32) -> String {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = String::from_utf8_lossy(&words).into_owned();
-    let names = words.split('\0').filter_map(|word| word.rsplit('/').next());
-    let qemu = names.filter(|name| name.starts_with("qemu-system")).last();
+    let mut names = words
+        .rsplit('\0')
+        .filter_map(|word| word.rsplit('/').next());
+    let qemu = names.find(|name| name.starts_with("qemu-system"));
     qemu.unwrap_or_default().to_owned()
 }
 
