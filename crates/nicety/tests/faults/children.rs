@@ -290,12 +290,13 @@ fn children_end_with_the_tests() {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let mut program = child::spawn(program).unwrap();
-        let Some(family) = family(program.id() as i32, wanted) else {
+        let family = family(program.id() as i32, wanted);
+        program.kill().unwrap();
+        program.wait().unwrap();
+        let Some(family) = family else {
             println!("SKIP {test}: {} cannot be had here", wanted[0]);
             return;
         };
-        program.kill().unwrap();
-        program.wait().unwrap();
         assert_eq!(survivors(&family), [""; 0]);
         before.check();
     }

@@ -47,6 +47,9 @@ enum Fate {
 /// Files by path below the root; directories have no bytes.
 pub type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
+/// Files and directories by the directory that they lie in, and their name there.
+type Names<'a> = BTreeMap<(Ino, &'a str), Ino>;
+
 /// A tree that a power loss may leave.
 #[derive(Debug)]
 pub struct Left {
@@ -335,7 +338,7 @@ impl Disk {
     }
 
     fn tree(&self, fates: &[Fate]) -> Tree {
-        let mut names: BTreeMap<(Ino, &str), Ino> = BTreeMap::new();
+        let mut names = Names::new();
         let mut contents: HashMap<Ino, Vec<u8>> = HashMap::new();
         for ((_, effect), fate) in self.effects.iter().zip(fates) {
             match (effect, fate) {
@@ -373,7 +376,7 @@ impl Disk {
         &self,
         folder: Ino,
         at: &Path,
-        found: (&BTreeMap<(Ino, &str), Ino>, &HashMap<Ino, Vec<u8>>),
+        found: (&Names<'_>, &HashMap<Ino, Vec<u8>>),
         tree: &mut Tree,
     ) {
         for ((_, name), ino) in found.0.range((folder, "")..(folder + 1, "")) {
