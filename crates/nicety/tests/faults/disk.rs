@@ -244,8 +244,8 @@ impl Disk {
         self.effects.push((step, Effect::Names(names)));
     }
 
-    /// Every tree that a power loss may leave, each once.
-    pub fn states(&self, random: &mut fastrand::Rng) -> Vec<Left> {
+    /// Every tree that a power loss may leave, each once, of a run of so many steps.
+    pub fn states(&self, steps: usize, random: &mut fastrand::Rng) -> Vec<Left> {
         let mut found: HashMap<Tree, usize> = HashMap::new();
         // What was there before has step 0.
         let first = self
@@ -254,10 +254,8 @@ impl Disk {
             .take_while(|(step, _)| *step == 0)
             .count();
         for end in first..=self.effects.len() {
-            let after = match end.checked_sub(1) {
-                Some(last) => self.effects[last].0,
-                None => 0,
-            };
+            // The steps up to the next one that the disk knows of are done as well.
+            let after = self.effects.get(end).map_or(steps, |(next, _)| next - 1);
             for fates in self.fates(end, random) {
                 let latest = found.entry(self.tree(&fates)).or_default();
                 *latest = (*latest).max(after);
@@ -466,7 +464,7 @@ fn the_model_keeps_what_was_synced_only() {
     }
     let mut random = fastrand::Rng::with_seed(1);
     let file = |name: &str, text: &str| Tree::from([(PathBuf::from(name), Some(text.into()))]);
-    let states = disk.states(&mut random);
+    let states = disk.states(steps.len(), &mut random);
     let after = |tree: &Tree| {
         states
             .iter()

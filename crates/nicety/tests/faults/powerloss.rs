@@ -61,7 +61,7 @@ impl Recorded {
 
     /// Tries the states in `root`, evenly spread over the run, the last one among them.
     fn each(&self, root: &Path, mut check: impl FnMut(&Left, &str)) {
-        let states = self.disk.states(&mut random(self.name));
+        let states = self.disk.states(self.steps.len(), &mut random(self.name));
         assert!(states.len() > 5, "{}: {states:#?}", self.name);
         let wanted = (count() * STATES).min(states.len());
         for round in 1..=wanted {
