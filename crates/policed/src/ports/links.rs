@@ -175,9 +175,13 @@ impl Links {
     }
 
     /// The limit of an interface in the words of its setting; none when it is gone.
-    pub fn words(&self, name: &str, survey: &Survey) -> Option<String> {
-        let found = self.shapers.limit_of(survey.face(name)?, survey).ok()?;
-        Some(port_value(&found))
+    ///
+    /// # Errors
+    /// When the kernel does not say: that is not gone.
+    pub fn words(&self, name: &str, survey: &Survey) -> Result<Option<String>, NetError> {
+        let face = survey.face(name);
+        let found = face.map(|face| self.shapers.limit_of(face, survey));
+        Ok(found.transpose()?.as_ref().map(port_value))
     }
 
     /// Sets the limit of an interface in such words.
