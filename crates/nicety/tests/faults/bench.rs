@@ -175,7 +175,8 @@ fn bench() {
     if !once("bench") {
         return;
     }
-    for (name, engine, path) in KINDS {
+    let kinds = if count() > 10 { KINDS.len() } else { 4 };
+    for (name, engine, path) in KINDS.into_iter().take(kinds) {
         if engine.contains("xdp") && !root() {
             println!("SKIP bench: {engine}: run as root");
             continue;

@@ -223,8 +223,10 @@ fn a_child_is_killed() {
         return;
     }
     let mut random = random(test);
-    for (kind, programs) in kinds(test) {
-        for victim in *programs {
+    // Without many accidents only one of them: until a dead path is given up takes its time.
+    let most = if count() > 10 { usize::MAX } else { 1 };
+    for (kind, programs) in kinds(test).take(most) {
+        for victim in programs.iter().take(most) {
             let rounds = count().div_ceil(100);
             for _ in 0..rounds {
                 let dir = directory(kind);
