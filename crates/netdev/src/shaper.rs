@@ -325,8 +325,7 @@ impl Shapers {
         let port =
             |face: &Face| survey.face_at(port_of(&face.name).filter(|_| face.kind == "ifb")?);
         // Where the kernel does not say what it is for, it stays.
-        let is_unused =
-            |port: &&Face| matches!(self.redirected(port, &survey), Ok(PortLimit::Open));
+        let is_unused = |port: &&Face| matches!(self.limit_of(port, &survey), Ok(PortLimit::Open));
         let left: Vec<&Face> = survey.faces().filter_map(port).filter(is_unused).collect();
         for port in &left {
             self.remove_in(&port.name, &survey)?;
