@@ -1,6 +1,6 @@
 #!/bin/bash
 # Accidents in everything that changes a machine: NICETY_FAULTS (200) of each kind. The table is target/faults.md.
-# Most scenes have a machine of their own and wait: NICETY_FAULTS_AT_ONCE (3) of them go on beside each other, and beside
+# Most scenes have a machine of their own and wait: NICETY_FAULTS_AT_ONCE (4) of them go on beside each other, and beside
 # those that look at this machine, one after the other. With arguments only the tests that they name run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 out=${CARGO_TARGET_DIR:-target}/faults
 export NICETY_FAULTS=${NICETY_FAULTS:-200} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
 alone=(bench:: children:: clocks:: machine:: memory:: power_loss_bench a_measured_device)
-others=("--test-threads=${NICETY_FAULTS_AT_ONCE:-3}")
+others=("--test-threads=${NICETY_FAULTS_AT_ONCE:-4}")
 for name in "${alone[@]}"; do others+=(--skip "$name"); done
 
 accidents() {

@@ -44,7 +44,7 @@ pub trait Scene {
 
     /// The system calls by which it goes forward.
     fn steps(&self) -> &'static str {
-        "fsync,fdatasync,write,sendto,ioctl,renameat,renameat2,unlinkat,openat"
+        "fsync,fdatasync,write,pwrite64,ftruncate,mkdir,sendto,ioctl,renameat,renameat2,unlink,unlinkat,openat"
     }
 }
 
@@ -225,11 +225,15 @@ pub fn system_calls(name: &str, scene: &impl Scene, what: &str, accident: &str) 
     );
 }
 
-/// All accidents of a program that changes something.
-pub fn all(name: &str, scene: &impl Scene) {
+/// All signals to a program that changes something.
+pub fn killed(name: &str, scene: &impl Scene) {
     signals(name, scene, Signal::KILL);
     signals(name, scene, Signal::TERM);
     killed_at_calls(name, scene);
+}
+
+/// All errors of its system calls.
+pub fn refused(name: &str, scene: &impl Scene) {
     failing_calls(name, scene, &FAILURES);
 }
 

@@ -46,12 +46,21 @@ impl Scene for Limit {
 }
 
 #[test]
-fn vf_limit() {
-    if !once("vf_limit") {
+fn vf_limit_killed() {
+    if !once("vf_limit_killed") {
         return;
     }
-    let Some(uplink) = Uplink::new("vf_limit") else {
+    if let Some(scene) = Limit::new("vf_limit_killed") {
+        campaign::killed("vf limit", &scene);
+    }
+}
+
+#[test]
+fn vf_limit_refused() {
+    if !once("vf_limit_refused") {
         return;
-    };
-    campaign::all("vf limit", &Limit(uplink));
+    }
+    if let Some(scene) = Limit::new("vf_limit_refused") {
+        campaign::refused("vf limit", &scene);
+    }
 }

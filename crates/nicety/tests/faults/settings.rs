@@ -87,14 +87,23 @@ impl Scene for Apply {
 }
 
 #[test]
-fn tune_apply() {
-    if !once("tune_apply") {
+fn tune_apply_killed() {
+    if !once("tune_apply_killed") {
         return;
     }
-    let Some(scene) = Apply::new("tune_apply") else {
+    if let Some(scene) = Apply::new("tune_apply_killed") {
+        campaign::killed("tune apply", &scene);
+    }
+}
+
+#[test]
+fn tune_apply_refused() {
+    if !once("tune_apply_refused") {
         return;
-    };
-    campaign::all("tune apply", &scene);
+    }
+    if let Some(scene) = Apply::new("tune_apply_refused") {
+        campaign::refused("tune apply", &scene);
+    }
 }
 
 /// Files below a recorded host.
@@ -167,9 +176,15 @@ fn files(folder: &Path, found: &mut Vec<String>) {
 }
 
 #[test]
-fn tune_persist() {
-    if !once("tune_persist") {
-        return;
+fn tune_persist_killed() {
+    if once("tune_persist_killed") {
+        campaign::killed("tune persist", &Persist::new());
     }
-    campaign::all("tune persist", &Persist::new());
+}
+
+#[test]
+fn tune_persist_refused() {
+    if once("tune_persist_refused") {
+        campaign::refused("tune persist", &Persist::new());
+    }
 }

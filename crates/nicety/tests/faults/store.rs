@@ -74,9 +74,15 @@ impl Scene for Add {
 }
 
 #[test]
-fn runs_add() {
-    if !once("runs_add") {
-        return;
+fn runs_add_killed() {
+    if once("runs_add_killed") {
+        campaign::killed("runs add", &Add::new());
     }
-    campaign::all("runs add", &Add::new());
+}
+
+#[test]
+fn runs_add_refused() {
+    if once("runs_add_refused") {
+        campaign::refused("runs add", &Add::new());
+    }
 }
