@@ -23,7 +23,7 @@ fuzz: ## any bytes for everything that reads bytes of others, 10 min a target (F
 	@scripts/setup.sh bench
 	@scripts/fuzz.sh $(TARGETS)
 
-faults: ## accidents in everything that changes a machine: kills, failing system calls, two at once; a table
+faults: ## accidents in everything that changes a machine: kills, failing calls, power loss, little memory, clocks; a table
 	@scripts/setup.sh test
 	@scripts/faults.sh
 

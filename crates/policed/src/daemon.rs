@@ -28,7 +28,7 @@ use crate::board::{Board, Shown};
 use crate::guests::{self, Channels, Softs};
 use crate::log::Log;
 use crate::originals::Originals;
-use crate::ports::{Look, Ports};
+use crate::ports::{Links, Look, Ports};
 use crate::record::Recorder;
 use crate::service::{Notifier, ServiceRequest, signals};
 use crate::soft_limits::SoftLimits;
@@ -281,6 +281,8 @@ pub fn restore(directory: &Path, log: &Log) -> Result<Option<Restored>, Error> {
     let (state, _lock) = state::take(directory)?;
     let mut originals = Originals::open(&state, &ports, log)?;
     if originals.is_empty() {
+        // Of one that could not take all of it away.
+        ports.at_links(Links::sweep_all).transpose()?;
         return Ok(Some(Restored::default()));
     }
     net_admin::require(&NetNs::current()?, "police restore")?;

@@ -146,6 +146,14 @@ impl Call {
         self
     }
 
+    /// Runs it below another command, itself below those that are there.
+    #[allow(dead_code, reason = "used by the tests of accidents")]
+    pub fn just_below<A: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = A>) -> Self {
+        let words = words.into_iter().map(|a| a.as_ref().into());
+        self.before.extend(words);
+        self
+    }
+
     pub fn dir(mut self, dir: &Path) -> Self {
         self.dir = Some(dir.to_owned());
         self
