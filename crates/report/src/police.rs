@@ -30,9 +30,9 @@ pub fn status(state: &State) -> Page {
     ));
     page.line(&format!(
         "{}, {} written, {}",
-        plural(count(state.periods), "period"),
-        plural(count(state.writes), "limit"),
-        plural(count(state.errors), "error"),
+        plural(state.periods, "period"),
+        plural(state.writes, "limit"),
+        plural(state.errors, "error"),
     ));
     if let Some(cluster) = &state.cluster {
         page.line(&cluster_line(cluster));
@@ -167,10 +167,6 @@ fn wants(host: &Holding) -> Cell {
         (Some(_), Some(demand)) => Cell::rate(demand.0 as f64),
         (Some(_), None) => Cell::badge(Badge::new("more", Tone::Warn)),
     }
-}
-
-fn count(value: u64) -> usize {
-    usize::try_from(value).unwrap_or(usize::MAX)
 }
 
 fn holds(port: &PortDecision) -> Cell {
