@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nicety_model::source::{Diagnostic, Kind, List, Raw, Time, Wrong};
+use nicety_model::source::{Diagnostic, List, Raw, Time, Wrong};
 use nicety_model::{integers, kind};
 use schemars::JsonSchema;
 use serde::Deserialize;

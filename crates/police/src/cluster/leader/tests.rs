@@ -103,7 +103,7 @@ fn capacity_moves_only_after_it_was_given_back() {
     // Only its guarantee can follow the demand at once.
     assert_eq!(
         (lowered["b"].max, lowered["b"].guarantee),
-        (BitRate(500), BitRate(493))
+        (BitRate(500), BitRate(487))
     );
     assert_eq!(
         (lowered["a"].max, lowered["a"].ceiling()),
