@@ -15,8 +15,14 @@ book_version=0.5.4
 cyclonedx_version=0.5.9
 zigbuild_version=0.24.1
 zig_version=0.16.0
+# Plays the collection of packaging/ansible against hosts in namespaces.
+ansible_version=2.19.14
 # Classes made of Grafana's schema, by which a test reads the dashboard.
 grafana_version='1769699998!10.1.0'
+# Schemas of GitLab's and GitHub's files, by which a test reads the recipes.
+schemas_version=0.39.0
+# Sees change points too; a test shows both.
+otava_version=0.8.0
 tools=${CARGO_TARGET_DIR:-target}/tools
 
 say() { echo "setup: $*" >&2; }
@@ -41,6 +47,8 @@ install() (
             systemctl disable --quiet "$service.service" >&2 || true
         fi
     done
+    # Its package has another name.
+    if [[ " $* " == *" openssh-server "* ]]; then systemctl disable --quiet ssh.service ssh.socket >&2 || true; fi
 )
 
 # wish LOSS PACKAGE…: installed where that may be done and never insisted on.
@@ -125,6 +133,8 @@ if [ "$purpose" = test ]; then
     have tmux || wish "live views will not be tried on a terminal" tmux
     have prometheus || wish "metrics will not be scraped" prometheus
     have prometheus-node-exporter || wish "metrics of a run will not be read by node_exporter" prometheus-node-exporter
+    { [ -x /usr/sbin/sshd ] && have ssh; } ||
+        wish "the Ansible collection will not be played" openssh-server openssh-client
     have buildah || wish "the container will not be built" buildah
     have mksquashfs || wish "the image for systemd-sysext will not be built" squashfs-tools
     compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null ||
@@ -156,15 +166,21 @@ if [ "$purpose" = book ]; then
     fi
 fi
 
-# python_tools NAME PACKAGE…: a virtual environment of Python with these packages, once.
+# python_tools NAME [--with-deps] PACKAGE…: a virtual environment of Python with these packages, and with what they need
+# where that is said; once.
 python_tools() {
-    local place=$tools/$1 wanted="${*:2}"
+    local place=$tools/$1 deps=(--no-deps)
+    if [ "$2" = --with-deps ]; then
+        deps=()
+        set -- "$1" "${@:3}"
+    fi
+    local wanted="${*:2}"
     [ "$(cat "$place/has" 2>/dev/null)" != "$wanted" ] || return 0
     # Debian's python3 makes none without this package.
     python3 -c 'import ensurepip' 2>/dev/null || { may_install && install python3-venv; } || return 1
     say "fetching $wanted into $place, once"
     rm -rf "$place"
-    python3 -m venv "$place" >&2 && "$place/bin/pip" install --quiet --no-deps "${@:2}" >&2 || return 1
+    python3 -m venv "$place" >&2 && "$place/bin/pip" install --quiet "${deps[@]}" "${@:2}" >&2 || return 1
     echo "$wanted" >"$place/has"
 }
 
@@ -182,8 +198,17 @@ if [ "$purpose" = release ]; then
     fi
 fi
 
+if [ "$purpose" = test ] && ! python_tools ansible --with-deps "ansible-core==$ansible_version"; then
+    say "the Ansible collection will not be played: no ansible-core"
+fi
 if [ "$purpose" = test ] && ! python_tools grafana "grafana-foundation-sdk==$grafana_version"; then
     say "the dashboard will not be read by Grafana's schema: no grafana-foundation-sdk"
+fi
+if [ "$purpose" = test ] && ! python_tools ci --with-deps "check-jsonschema==$schemas_version"; then
+    say "the recipes for build servers will not be read by their schemas: no check-jsonschema"
+fi
+if [ "$purpose" = test ] && ! python_tools otava --with-deps "apache-otava==$otava_version"; then
+    say "change points will not be shown beside Otava's: no apache-otava"
 fi
 
 if [ "$purpose" = test ]; then

@@ -46,9 +46,14 @@ install -D -m 644 packaging/nicety-police.service "$root/usr/lib/systemd/system/
 install -D -m 644 packaging/alerts/nicety.rules.yml "$root/usr/share/nicety/alerts/nicety.rules.yml"
 install -D -m 644 -t "$root/usr/share/nicety/dashboards" packaging/dashboards/*.json
 doc=$root/usr/share/doc/nicety
+# Where Ansible looks by itself.
+collection=$root/usr/share/ansible/collections/ansible_collections/nicety/network
+(cd packaging/ansible && find . -type f -name '*.py' -o -type f -name '*.yml' -o -type f -name '*.md') |
+    while read -r file; do install -D -m 644 "packaging/ansible/$file" "$collection/$file"; done
 install -D -m 644 -t "$doc/plans" plans/*.toml
 install -D -m 644 -t "$doc/policies" policies/*.toml
 install -D -m 644 -t "$doc/examples" packaging/examples/*
+install -D -m 644 -t "$doc/ci" packaging/ci/*.yml
 install -D -m 644 -t "$doc" docs/*.md
 for part in quickstart guide methodology reference; do
     install -D -m 644 -t "$doc/$part" docs/$part/*.md

@@ -19,6 +19,24 @@ pub fn levels<E>(
     points: &[TrendPoint],
     mut read: impl FnMut(i64) -> Result<Run, E>,
 ) -> Result<Vec<TrendChange>, E> {
+    let mut all = Vec::new();
+    for (last, mut change) in found(points) {
+        change.differences = differences(&[&read(last)?], &[&read(change.id)?]);
+        all.push(change);
+    }
+    Ok(all)
+}
+
+/// The same changes, without what differs between the runs.
+pub fn marks(points: &[TrendPoint]) -> Vec<TrendChange> {
+    found(points)
+        .into_iter()
+        .map(|(_, change)| change)
+        .collect()
+}
+
+/// Each change with the number of the last run before it.
+fn found(points: &[TrendPoint]) -> Vec<(i64, TrendChange)> {
     let trusted: Vec<(&TrendPoint, f64)> = points
         .iter()
         .filter(|point| point.verdict.is_own())
@@ -33,19 +51,20 @@ pub fn levels<E>(
     for (Change { at, p }, to) in found.iter().copied().zip(ends) {
         let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len().max(1) as f64;
         let (before, after) = (mean(&logs[from..at]), mean(&logs[at..to]));
-        let (last, first) = (trusted[at - 1].0, trusted[at].0);
-        all.push(TrendChange {
+        let first = trusted[at].0;
+        let change = TrendChange {
             id: first.id,
             started: first.started.clone(),
             before: before.exp(),
             after: after.exp(),
             ratio: (after - before).exp(),
             p,
-            differences: differences(&[&read(last.id)?], &[&read(first.id)?]),
-        });
+            differences: Vec::new(),
+        };
+        all.push((trusted[at - 1].0.id, change));
         from = at;
     }
-    Ok(all)
+    all
 }
 
 /// What a reader of a trend should know; `left_out` runs searched for something else.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use nicety_model::{Coded, ProblemCode};
 use rusqlite::ErrorCode;
 
+use crate::postgres::TlsTrouble;
+
 /// An operation on a history that failed: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
@@ -79,6 +81,24 @@ pub enum HistoryError {
         /// What is wrong with it.
         why: String,
     },
+    /// A parameter, variable or file of the connection that cannot be used.
+    #[error("{name}: {why}")]
+    BadSetting {
+        /// The parameter or file.
+        name: String,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// No connection over TLS.
+    #[error("cannot {operation} the store {place} over TLS: {trouble}")]
+    Tls {
+        /// What was tried.
+        operation: &'static str,
+        /// The store.
+        place: String,
+        /// What is wrong, and what to do.
+        trouble: TlsTrouble,
+    },
     /// The server has no such database.
     #[error("cannot open the store {place}: {why}; make it with createdb, or name another")]
     NoDatabase {
@@ -89,7 +109,7 @@ pub enum HistoryError {
     },
     /// No server answers.
     #[error(
-        "cannot reach the store {place}: {why}; check its address, and PGPASSWORD or PGPASSFILE if it asks for a password"
+        "cannot reach the store {place}: {why}; check its address, and PGPASSFILE or PGPASSWORD if it asks for a password"
     )]
     Unreachable {
         /// The store.
@@ -110,6 +130,18 @@ pub enum HistoryError {
         why: String,
         /// How long it was waited for.
         patience: Duration,
+    },
+    /// The server does not let this user in, or not by this connection.
+    #[error(
+        "cannot {operation} the store {place}: {why}; check the role, its password, and the server's pg_hba.conf"
+    )]
+    NotAdmitted {
+        /// What was tried.
+        operation: &'static str,
+        /// The store.
+        place: String,
+        /// What the server says.
+        why: String,
     },
     /// The server does not let this user do that.
     #[error(
@@ -187,14 +219,17 @@ impl Coded for HistoryError {
             | Self::NotAStore { .. }
             | Self::NoDatabase { .. }
             | Self::NoRun { .. } => ProblemCode::NoRun,
-            Self::BadUrl { .. } => ProblemCode::BadValue,
+            Self::BadUrl { .. } | Self::BadSetting { .. } => ProblemCode::BadValue,
             Self::Newer { .. } => ProblemCode::NewerVersion,
             Self::Damaged { .. } | Self::Broken { .. } => ProblemCode::Damaged,
             Self::Locked { .. } => ProblemCode::InUse,
-            Self::Unreachable { .. } | Self::Gone { .. } => ProblemCode::Unreachable,
+            Self::Unreachable { .. } | Self::Gone { .. } | Self::Tls { .. } => {
+                ProblemCode::Unreachable
+            }
             Self::Full { .. }
             | Self::Denied { .. }
             | Self::Forbidden { .. }
+            | Self::NotAdmitted { .. }
             | Self::Other { .. } => ProblemCode::StorageRefuses,
         }
     }

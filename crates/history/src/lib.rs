@@ -16,10 +16,12 @@ use std::path::Path;
 
 use nicety_model::Run;
 use nicety_model::compare::Metric;
-use nicety_model::history::{Figure, KeptRun, TrendPoint};
+use nicety_model::history::{Figure, KeptRun, TrendChange, TrendPoint};
 use nicety_store::RunFiles;
 
-pub use self::postgres::{Caution, PATIENCE, Postgres, cautions, is_url, password_in_file};
+pub use self::postgres::{
+    Caution, Environment, PATIENCE, Postgres, TlsTrouble, has_password, is_url,
+};
 pub use error::HistoryError;
 pub use prune::outdated;
 pub use sqlite::Sqlite;
@@ -27,18 +29,18 @@ pub use sqlite::Sqlite;
 /// Separates parts of one text; none of them contains it.
 const BETWEEN: char = '\u{1f}';
 
-/// Opens the store that a name means: a file, or a PostgreSQL server by URL, for which `password`
-/// counts where the URL has none. It must be there unless `make` is set.
+/// Opens the store that a name means: a file, or a PostgreSQL server by URL, for which `environment`
+/// has what the URL leaves open. It must be there unless `make` is set.
 ///
 /// # Errors
 /// [`HistoryError`].
 pub fn open(
     place: &Path,
-    password: Option<&str>,
+    environment: &Environment,
     make: bool,
 ) -> Result<Box<dyn History>, HistoryError> {
     match place.to_str() {
-        Some(url) if is_url(url) => Ok(Box::new(Postgres::open(url, password, make, PATIENCE)?)),
+        Some(url) if is_url(url) => Ok(Box::new(Postgres::open(url, environment, make, PATIENCE)?)),
         Some(url) if url.contains("://") => Err(HistoryError::BadUrl {
             url: self::postgres::without_password(url),
             why: "no store of this kind is known".to_owned(),
@@ -104,10 +106,18 @@ pub struct HistoryPoint {
     pub loss_goal: f64,
 }
 
+/// Where a cell's numbers change, given all of them, oldest first.
+pub type Judge<'a> = &'a dyn Fn(Vec<HistoryPoint>) -> Vec<TrendChange>;
+
 /// Where runs are kept.
 pub trait History {
     /// Where it is, for the reader.
     fn place(&self) -> String;
+
+    /// What to tell whoever opened it.
+    fn cautions(&self) -> &[Caution] {
+        &[]
+    }
 
     /// Keeps a run with more labels. A run is known again by its start, seed, plan and command.
     ///
@@ -138,6 +148,15 @@ pub trait History {
     /// # Errors
     /// [`HistoryError`].
     fn points(&self, cell: &str, metric: Metric) -> Result<Vec<HistoryPoint>, HistoryError>;
+
+    /// Keeps where a cell's numbers change beside them, for dashboards, in the place of what was
+    /// kept before. A store that no dashboard reads does nothing.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    fn mark(&mut self, _: &str, _: Metric, _: Judge<'_>) -> Result<(), HistoryError> {
+        Ok(())
+    }
 
     /// Names of all cells, sorted.
     ///

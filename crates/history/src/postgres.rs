@@ -5,8 +5,15 @@
 //! because a run's directory stays.
 
 mod address;
+mod caution;
+mod environment;
+mod link;
+mod marks;
 mod passfile;
+mod service;
 mod tables;
+mod tls;
+mod url;
 
 use std::cell::RefCell;
 use std::error::Error as _;
@@ -21,27 +28,33 @@ use nicety_model::history::{KeptRun, TrendPoint};
 use nicety_store::RunFiles;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Config, NoTls, Row, Transaction};
+use postgres::{Client, IsolationLevel, Row, Transaction};
 
 use crate::error::HistoryError;
-use crate::{Added, History, HistoryPoint, NewRun, pack};
+use crate::{Added, History, HistoryPoint, Judge, NewRun, pack};
 
-pub use address::{Caution, cautions, is_url, without_password};
-pub use passfile::password as password_in_file;
+use link::Link;
+
+pub use caution::Caution;
+pub use environment::Environment;
+pub use tls::TlsTrouble;
+pub use url::{has_password, is_url, without_password};
 
 /// How long a server that went away is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a writer waits for another one.
-const LOCKED: Duration = Duration::from_secs(5);
-/// Pauses between the attempts: the first, doubled up to the last.
+/// How long a writer waits for others, as a multiple of the patience: many jobs may end at once.
+const FOR_OTHERS: u32 = 4;
+/// Pauses between the attempts: the first, doubled up to the last, each longer or shorter by up to
+/// a half, so that clients which failed together do not come back together.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A history on a server.
 pub struct Postgres {
     place: String,
-    config: Config,
+    link: Link,
     patience: Duration,
+    cautions: Vec<Caution>,
     client: RefCell<Client>,
 }
 
@@ -89,6 +102,8 @@ fn is_lost(error: &postgres::Error) -> bool {
             .contains(code)
                 || code.code().starts_with("08")
         }
+        // A certificate is the same at the next attempt.
+        None if TlsTrouble::of(error, false).is_some() => false,
         None => {
             error.is_closed()
                 || error
@@ -98,32 +113,75 @@ fn is_lost(error: &postgres::Error) -> bool {
     }
 }
 
+/// Waits before the next attempt.
+fn wait(pause: &mut Duration) {
+    sleep(pause.mul_f64(0.5 + fastrand::f64()));
+    *pause = (2 * *pause).min(LAST_PAUSE);
+}
+
+/// Whether a server that is there cannot take one more connection now.
+fn is_busy(error: &postgres::Error) -> bool {
+    let busy = [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW];
+    error.code().is_some_and(|code| busy.contains(code))
+}
+
+/// The first connection: it waits for others that the server is busy with.
+fn first_connection(link: &Link, patience: Duration) -> Result<link::Connected, postgres::Error> {
+    let begin = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match link.connect() {
+            Err(error) if is_busy(&error) && begin.elapsed() + pause < FOR_OTHERS * patience => {
+                wait(&mut pause);
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// For how long a statement may wait for others, as the server takes it. Each looks at what is
+/// there after it has waited, whatever the database's default.
+fn begin(client: &mut Client, patience: Duration) -> Result<Transaction<'_>, postgres::Error> {
+    let builder = client.build_transaction();
+    let mut transaction = builder
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .start()?;
+    let limit = (FOR_OTHERS * patience).as_millis().max(1);
+    transaction.batch_execute(&format!("SET LOCAL lock_timeout = {limit}"))?;
+    Ok(transaction)
+}
+
 impl Postgres {
-    /// Opens a store at a URL as libpq takes it; `password` counts where the URL has none. The
-    /// tables must be there unless `make` is set. A server that goes away later is waited for
-    /// with `patience`.
+    /// Opens a store at a URL as libpq takes it, with the rest from a service, `environment` and
+    /// the files they name. The tables must be there unless `make` is set. A server that goes away
+    /// later is waited for with `patience`.
     ///
     /// # Errors
-    /// [`HistoryError::BadUrl`], [`HistoryError::Unreachable`], [`HistoryError::Missing`], and when
-    /// it is no store or newer.
+    /// [`HistoryError::BadUrl`], [`HistoryError::BadSetting`], [`HistoryError::Tls`],
+    /// [`HistoryError::Unreachable`], [`HistoryError::Missing`], and when it is no store or newer.
     pub fn open(
         url: &str,
-        password: Option<&str>,
+        environment: &Environment,
         make: bool,
         patience: Duration,
     ) -> Result<Self, HistoryError> {
-        let config = address::parse(url, password)?;
-        let place = address::words(&config);
-        let connected = config.connect(NoTls);
-        let mut client = connected.map_err(|error| failure("open", &place, error, None))?;
-        tables::prepare(&mut client, &place, make).map_err(|fault| match fault {
+        let mut address = address::parse(url, environment)?;
+        let place = address::words(&address.config);
+        let mut cautions = std::mem::take(&mut address.cautions);
+        let link = Link::new(address)?;
+        let failed = |error| failure("open", &place, error, &link, None);
+        let connected = first_connection(&link, patience).map_err(failed)?;
+        cautions.extend(connected.caution);
+        let mut client = connected.client;
+        tables::prepare(&mut client, &place, make, patience).map_err(|fault| match fault {
             Fault::Refused(error) => error,
-            Fault::Database(error) => failure("open", &place, error, None),
+            Fault::Database(error) => failed(error),
         })?;
         Ok(Self {
             place,
-            config,
+            link,
             patience,
+            cautions,
             client: RefCell::new(client),
         })
     }
@@ -146,13 +204,18 @@ impl Postgres {
                 Err(Fault::Database(error)) => error,
             };
             if !is_lost(&error) || begin.elapsed() + pause > self.patience {
-                return Err(failure(operation, &self.place, error, Some(self.patience)));
+                return Err(failure(
+                    operation,
+                    &self.place,
+                    error,
+                    &self.link,
+                    Some(self.patience),
+                ));
             }
-            sleep(pause);
-            pause = (2 * pause).min(LAST_PAUSE);
-            outcome = match self.config.connect(NoTls) {
+            wait(&mut pause);
+            outcome = match self.link.connect() {
                 Ok(new) => {
-                    *client = new;
+                    *client = new.client;
                     work(&mut client, true)
                 }
                 Err(error) => Err(error.into()),
@@ -178,13 +241,9 @@ impl Postgres {
         mut work: impl FnMut(&mut Transaction<'_>, bool) -> Result<T, Fault>,
     ) -> Result<T, HistoryError> {
         self.retried("write to", |client, again| {
-            let mut transaction = client.transaction()?;
+            let mut transaction = begin(client, self.patience)?;
             // One writer at a time; readers are not kept waiting.
-            transaction.batch_execute(&format!(
-                "SET LOCAL lock_timeout = {}; \
-                 LOCK TABLE nicety.runs IN SHARE ROW EXCLUSIVE MODE",
-                self.patience.min(LOCKED).as_millis().max(1)
-            ))?;
+            transaction.batch_execute("LOCK TABLE nicety.runs IN SHARE ROW EXCLUSIVE MODE")?;
             let done = work(&mut transaction, again)?;
             transaction.commit()?;
             Ok(done)
@@ -199,16 +258,36 @@ impl Postgres {
     }
 }
 
+/// What TLS has to do with an error. The server asks for a certificate with a message of its own
+/// (PostgreSQL's hba.c); in another language it is an ordinary refusal.
+fn trouble(error: &postgres::Error, link: &Link) -> Option<TlsTrouble> {
+    let shown = link.shows_certificate();
+    let is_refusal = error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
+    let asks = !shown && is_refusal && address::why(error).contains("client certificate");
+    match asks {
+        true => Some(TlsTrouble::CertificateAsked),
+        false => TlsTrouble::of(error, shown),
+    }
+}
+
 /// Sorts what the server says into the kinds a user acts on differently. `patience` is how long
 /// a server was waited for that had been there.
 fn failure(
     operation: &'static str,
     place: &str,
     error: postgres::Error,
+    link: &Link,
     patience: Option<Duration>,
 ) -> HistoryError {
     let place = place.to_owned();
     let why = address::why(&error);
+    if let Some(trouble) = trouble(&error, link) {
+        return HistoryError::Tls {
+            operation,
+            place,
+            trouble,
+        };
+    }
     if is_lost(&error) {
         return match patience {
             None => HistoryError::Unreachable { place, why },
@@ -231,10 +310,12 @@ fn failure(
             },
         };
     };
-    let refused = [
-        SqlState::INSUFFICIENT_PRIVILEGE,
+    let not_admitted = [
         SqlState::INVALID_PASSWORD,
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+    ];
+    let refused = [
+        SqlState::INSUFFICIENT_PRIVILEGE,
         SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
     if code == SqlState::LOCK_NOT_AVAILABLE {
@@ -243,6 +324,12 @@ fn failure(
         HistoryError::Full { place }
     } else if code == SqlState::INVALID_CATALOG_NAME {
         HistoryError::NoDatabase { place, why }
+    } else if not_admitted.contains(&code) {
+        HistoryError::NotAdmitted {
+            operation,
+            place,
+            why,
+        }
     } else if refused.contains(&code) {
         HistoryError::Forbidden {
             operation,
@@ -343,6 +430,33 @@ fn body(
 const LABELS: &str = "ARRAY(SELECT label FROM nicety.labels WHERE labels.run = runs.id \
      ORDER BY label)";
 
+/// A cell's numbers, oldest first.
+fn points_sql() -> String {
+    format!(
+        "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
+         {LABELS} FROM nicety.figures JOIN nicety.runs ON runs.id = figures.run \
+         WHERE cell = $1 AND metric = $2 ORDER BY started, runs.id"
+    )
+}
+
+fn history_point(row: &Row) -> Result<HistoryPoint, postgres::Error> {
+    Ok(HistoryPoint {
+        point: TrendPoint {
+            id: row.try_get(0)?,
+            started: row.try_get(1)?,
+            value: row.try_get(2)?,
+            min: row.try_get(3)?,
+            max: row.try_get(4)?,
+            repeats: count(row, 5)?,
+            // A verdict of a later version is none that this one may trust.
+            verdict: Verdict::of(row.try_get(6)?).unwrap_or(Verdict::Failed),
+            labels: row.try_get(9)?,
+        },
+        preset: row.try_get(7)?,
+        loss_goal: row.try_get(8)?,
+    })
+}
+
 /// A count of the database as the reader has it.
 fn count(row: &Row, column: usize) -> Result<u32, postgres::Error> {
     let count: i64 = row.try_get(column)?;
@@ -352,6 +466,10 @@ fn count(row: &Row, column: usize) -> Result<u32, postgres::Error> {
 impl History for Postgres {
     fn place(&self) -> String {
         self.place.clone()
+    }
+
+    fn cautions(&self) -> &[Caution] {
+        &self.cautions
     }
 
     fn add(&mut self, run: &NewRun<'_>, labels: &[String]) -> Result<Added, HistoryError> {
@@ -458,27 +576,16 @@ impl History for Postgres {
     }
 
     fn points(&self, cell: &str, metric: Metric) -> Result<Vec<HistoryPoint>, HistoryError> {
-        let sql = format!(
-            "SELECT runs.id, started, mean, min, max, repeats, verdict, preset, loss_goal, \
-             {LABELS} FROM nicety.figures JOIN nicety.runs ON runs.id = figures.run \
-             WHERE cell = $1 AND metric = $2 ORDER BY started, runs.id"
-        );
-        self.all(&sql, &[&cell, &metric.word()], |row| {
-            Ok(HistoryPoint {
-                point: TrendPoint {
-                    id: row.try_get(0)?,
-                    started: row.try_get(1)?,
-                    value: row.try_get(2)?,
-                    min: row.try_get(3)?,
-                    max: row.try_get(4)?,
-                    repeats: count(row, 5)?,
-                    // A verdict of a later version is none that this one may trust.
-                    verdict: Verdict::of(row.try_get(6)?).unwrap_or(Verdict::Failed),
-                    labels: row.try_get(9)?,
-                },
-                preset: row.try_get(7)?,
-                loss_goal: row.try_get(8)?,
-            })
+        self.all(&points_sql(), &[&cell, &metric.word()], history_point)
+    }
+
+    fn mark(&mut self, cell: &str, metric: Metric, judge: Judge<'_>) -> Result<(), HistoryError> {
+        let sql = points_sql();
+        self.write(|transaction, _| {
+            let rows = transaction.query(&sql, &[&cell, &metric.word()])?;
+            let points: Result<Vec<_>, _> = rows.iter().map(history_point).collect();
+            marks::replace(transaction, cell, metric, &judge(points?))?;
+            Ok(())
         })
     }
 

@@ -12,8 +12,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, Transactio
 use crate::error::HistoryError;
 use crate::{Added, BETWEEN, History, HistoryPoint, NewRun, pack, schema};
 
-/// How long a writer waits for another one.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a writer waits for others: many jobs may end at once, and SQLite has no queue.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A history in one file.
 #[derive(Debug)]
@@ -59,10 +59,17 @@ impl Sqlite {
             Connection::open_with_flags(&path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
                 .map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
-        let pragma = |name| connection.query_row(name, [], |row| row.get::<_, i64>(0));
-        let application = pragma("PRAGMA application_id").map_err(failed)?;
-        let version = pragma("PRAGMA user_version").map_err(failed)?;
-        let tables = pragma("SELECT count(*) FROM sqlite_schema").map_err(failed)?;
+        // In one transaction: another program may be making the tables.
+        let mut state = || -> rusqlite::Result<[i64; 3]> {
+            let transaction = connection.transaction()?;
+            let pragma = |name| transaction.query_row(name, [], |row| row.get(0));
+            Ok([
+                pragma("SELECT count(*) FROM sqlite_schema")?,
+                pragma("PRAGMA application_id")?,
+                pragma("PRAGMA user_version")?,
+            ])
+        };
+        let [tables, application, version] = state().map_err(failed)?;
         if application != schema::APPLICATION && (application != 0 || tables > 0) {
             return Err(HistoryError::NotAStore {
                 place: path.display().to_string(),
@@ -83,6 +90,17 @@ impl Sqlite {
             schema::migrate(&mut connection).map_err(failed)?;
         }
         Ok(Self { path, connection })
+    }
+
+    /// With another time that it waits for others.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn with_patience(self, patience: Duration) -> Result<Self, HistoryError> {
+        self.connection
+            .busy_timeout(patience)
+            .map_err(self.failed("open"))?;
+        Ok(self)
     }
 
     fn failed(&self, operation: &'static str) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
@@ -171,6 +189,23 @@ fn insert(
     Ok(id)
 }
 
+/// The files of a run that is there; none where a copy is damaged, which then is one that differs.
+fn kept(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Option<RunFiles>> {
+    let mut statement = transaction.prepare("SELECT name, packed FROM files WHERE run = ?1")?;
+    let rows = statement.query_map([id], |row| {
+        let packed: Vec<u8> = row.get(1)?;
+        Ok(pack::unpack(&packed).ok().map(|file| (row.get(0), file)))
+    })?;
+    let mut files = RunFiles::new();
+    for row in rows {
+        let Some((name, file)) = row? else {
+            return Ok(None);
+        };
+        files.insert(name?, file);
+    }
+    Ok(Some(files))
+}
+
 fn labels(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     let joined: Option<String> = row.get(column)?;
     let mut labels: Vec<String> = joined
@@ -205,19 +240,20 @@ impl History for Sqlite {
 
     fn add(&mut self, run: &NewRun<'_>, labels: &[String]) -> Result<Added, HistoryError> {
         let failed = self.failed("write to");
-        let known: Option<i64> = self
-            .connection
-            .query_row(
-                "SELECT id FROM runs WHERE identity = ?1",
-                [crate::identity(run.run)],
-                |row| row.get(0),
-            )
-            .optional()
-            .map_err(&failed)?;
-        // A copy that is damaged is one that differs.
-        let same = known.is_some_and(|id| self.files(id).is_ok_and(|kept| kept == *run.files));
+        // The lock comes first: another program may be adding the same run.
         let transaction = self.write().map_err(&failed)?;
-        let work = || -> rusqlite::Result<i64> {
+        let work = || -> rusqlite::Result<Added> {
+            let known: Option<i64> = transaction
+                .query_row(
+                    "SELECT id FROM runs WHERE identity = ?1",
+                    [crate::identity(run.run)],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let same = match known {
+                Some(id) => kept(&transaction, id)?.as_ref() == Some(run.files),
+                None => false,
+            };
             let id = match known {
                 Some(id) if same => id,
                 known => insert(&transaction, run, known)?,
@@ -228,11 +264,11 @@ impl History for Sqlite {
                     params![id, label],
                 )?;
             }
-            Ok(id)
+            Ok(Added::of(id, known.is_some(), same))
         };
-        let id = work().map_err(&failed)?;
+        let added = work().map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
-        Ok(Added::of(id, known.is_some(), same))
+        Ok(added)
     }
 
     fn list(&self) -> Result<Vec<KeptRun>, HistoryError> {

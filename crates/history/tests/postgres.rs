@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use contract::{add, files};
-use nicety_history::{Added, History, HistoryError, PATIENCE, Postgres};
+use nicety_history::{Added, Environment, History, HistoryError, PATIENCE, Postgres};
 use nicety_model::{Coded, ProblemCode, ProblemKind};
 use postgres::{Client, NoTls};
 use server::Server;
@@ -25,7 +25,9 @@ fn a_server_is_a_store() {
     for name in ["comes_back", "kept_once", "labels_and_removal", "trend"] {
         server.database(name);
     }
-    contract::all(&|name, make| nicety_history::open(Path::new(&server.url(name)), None, make));
+    contract::all(&|name, make| {
+        nicety_history::open(Path::new(&server.url(name)), &Environment::default(), make)
+    });
     refused(&server);
     locked(&server);
     crashed(&mut server);
@@ -33,7 +35,12 @@ fn a_server_is_a_store() {
 }
 
 fn open(server: &Server, database: &str, make: bool) -> Result<Postgres, HistoryError> {
-    Postgres::open(&server.url(database), None, make, PATIENCE)
+    Postgres::open(
+        &server.url(database),
+        &Environment::default(),
+        make,
+        PATIENCE,
+    )
 }
 
 fn client(server: &Server, database: &str) -> Client {
@@ -68,16 +75,16 @@ fn refused(server: &Server) {
     let raise = "UPDATE nicety.version SET version = 99";
     newer.batch_execute(raise).unwrap();
     match open(server, "newer", true) {
-        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 1)),
+        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 2)),
         other => panic!("{other:?}"),
     }
     // Somebody who may only look.
     let reader = "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA nicety TO reader; \
         GRANT SELECT ON ALL TABLES IN SCHEMA nicety TO reader; \
-        UPDATE nicety.version SET version = 1";
+        UPDATE nicety.version SET version = 2";
     newer.batch_execute(reader).unwrap();
     let url = server.url("newer").replace("tester@", "reader@");
-    let mut reader = Postgres::open(&url, None, false, PATIENCE).unwrap();
+    let mut reader = Postgres::open(&url, &Environment::default(), false, PATIENCE).unwrap();
     assert!(reader.list().unwrap().is_empty());
     let denied = reader.label(&[], &[], &[]).unwrap_err();
     assert!(matches!(denied, HistoryError::Forbidden { .. }), "{denied}");
@@ -88,7 +95,7 @@ fn locked(server: &Server) {
     server.database("locked");
     let mut store = Postgres::open(
         &server.url("locked"),
-        None,
+        &Environment::default(),
         true,
         Duration::from_millis(300),
     )
@@ -148,14 +155,14 @@ fn gone(server: &mut Server) {
     server.database("gone");
     let patience = Duration::from_millis(200);
     let url = server.url("gone");
-    let mut store = Postgres::open(&url, None, true, patience).unwrap();
+    let mut store = Postgres::open(&url, &Environment::default(), true, patience).unwrap();
     server.crash();
     let lost = store.label(&[], &[], &[]).unwrap_err();
     assert!(matches!(lost, HistoryError::Gone { .. }), "{lost}");
     assert!(
         lost.to_string().contains("nothing is lost") && lost.code() == ProblemCode::Unreachable
     );
-    let away = Postgres::open(&url, None, true, patience).unwrap_err();
+    let away = Postgres::open(&url, &Environment::default(), true, patience).unwrap_err();
     assert!(matches!(away, HistoryError::Unreachable { .. }), "{away}");
     server.again();
     assert_eq!(add(&mut store, 3, "three", &[]), Added::New(1));

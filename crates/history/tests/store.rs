@@ -10,9 +10,10 @@ mod contract;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use contract::{add, files};
-use nicety_history::{Added, History, HistoryError, Sqlite, open};
+use nicety_history::{Added, Environment, History, HistoryError, Sqlite, open};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -25,13 +26,14 @@ fn place() -> (TempDir, PathBuf) {
 #[test]
 fn a_file_is_a_store() {
     let dir = tempfile::tempdir().unwrap();
-    contract::all(&|name, make| open(&dir.path().join(name), None, make));
+    contract::all(&|name, make| open(&dir.path().join(name), &Environment::default(), make));
 }
 
 #[test]
 fn a_store_that_another_writes_to_is_said_to_be_in_use() {
     let (_dir, path) = place();
-    let mut store = Sqlite::open_or_create(&path).unwrap();
+    let store = Sqlite::open_or_create(&path).unwrap();
+    let mut store = store.with_patience(Duration::from_millis(300)).unwrap();
     add(&mut store, 1, "x", &[]);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();

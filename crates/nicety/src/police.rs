@@ -18,7 +18,7 @@ use crate::cli::state::{StateArgs, usual_police};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::token_file;
-use crate::web::ListenAt;
+use crate::web::{ListenAt, Tls, TlsFiles};
 
 /// Runs the command.
 pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
@@ -45,9 +45,20 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
         keep: args.keep,
         periods: args.periods,
     };
+    // Before a port is touched: a wrong file ends the daemon.
+    let (gate, tls) = who_may_look(args)?;
     let mut daemon = Daemon::start(&policy, options, log)?;
     let _served = match &args.listen {
-        Some(at) => Some(listen(at, args, &daemon)?),
+        Some(at) => {
+            let names = &args.listen_as;
+            let serve = serve::Serve {
+                at,
+                names,
+                gate,
+                tls,
+            };
+            Some(listen(serve, &daemon)?)
+        }
         None => None,
     };
     if let Some(dir) = &args.out {
@@ -59,20 +70,33 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
     })
 }
 
+/// What a client of the live page must know, and what keeps others from reading along.
+fn who_may_look(args: &RunArgs) -> Result<(serve::Gate, Option<Tls>), Failure> {
+    let token = args.listen_token_file.as_ref();
+    let token = token.map(|file| token_file::read("--listen-token-file", file));
+    let pair = args.listen_cert.clone().zip(args.listen_key.clone());
+    let tls = pair.map(|(certificate, key)| Tls::start(TlsFiles { certificate, key }));
+    Ok((serve::Gate(token.transpose()?), tls.transpose()?))
+}
+
 /// Shows what the daemon does to whoever asks.
-fn listen(at: &ListenAt, args: &RunArgs, daemon: &Daemon) -> Result<serve::Served, Failure> {
-    let serve = serve::Serve {
-        at,
-        names: &args.listen_as,
-        gate: serve::Gate(match &args.listen_token_file {
-            Some(file) => Some(token_file::read("--listen-token-file", file)?),
-            None => None,
-        }),
-    };
+fn listen(serve: serve::Serve<'_>, daemon: &Daemon) -> Result<serve::Served, Failure> {
+    let scheme = if serve.tls.is_some() { "https" } else { "http" };
+    if let ListenAt::Tcp(at) = serve.at
+        && serve.tls.is_none()
+        && serve.gate.0.is_some()
+        && !at.ip().is_loopback()
+    {
+        output::say(
+            "the token crosses the network for everyone to read; add --listen-cert and --listen-key",
+        );
+    }
     let served = serve::start(serve, Arc::clone(daemon.board()))?;
     output::say(&match &served.at {
         ListenAt::Tcp(at) => {
-            format!("http://{at}/ shows what happens, http://{at}/metrics is for Prometheus")
+            format!(
+                "{scheme}://{at}/ shows what happens, {scheme}://{at}/metrics is for Prometheus"
+            )
         }
         ListenAt::Unix(path) => {
             let path = path.display();

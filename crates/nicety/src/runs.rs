@@ -8,7 +8,7 @@ mod trend;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use nicety_history::{History, HistoryError, cautions, is_url, password_in_file};
+use nicety_history::{Caution, Environment, History, HistoryError, has_password};
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
 use nicety_report::{csv, json};
@@ -27,18 +27,13 @@ const STORE: &str = "runs/history.sqlite";
 /// Names the store where `--store` does not.
 const VARIABLE: &str = "NICETY_STORE";
 
-/// The password of a server's store, as libpq's programs take it; not on the command line, where
-/// everybody could read it.
-const PASSWORD: &str = "PGPASSWORD";
-/// A file of passwords, where that variable is not set.
-const PASSWORD_FILE: &str = "PGPASSFILE";
-/// Whether to encrypt, as libpq's programs take it.
-const SSL_MODE: &str = "PGSSLMODE";
-
 /// Runs the command.
 pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
     let place = place(args.store.as_deref());
-    caution(&place, args.store.is_some())?;
+    let url = args.store.as_ref().and_then(|place| place.to_str());
+    if url.is_some_and(has_password) {
+        caution(Caution::PasswordInArguments);
+    }
     let make = matches!(args.command, RunsCommand::Add(_));
     let mut store = match (open(&place, make), &args.command) {
         (Err(HistoryError::Missing { place }), RunsCommand::List(args)) => {
@@ -58,36 +53,15 @@ pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Where passwords of servers are kept, as libpq's programs have it.
-fn passfile() -> Option<PathBuf> {
-    let named = |name| env::var_os(name).filter(|value| !value.is_empty());
-    let home = || Some(Path::new(&named("HOME")?).join(".pgpass"));
-    named(PASSWORD_FILE).map(PathBuf::from).or_else(home)
+fn caution(caution: Caution) {
+    output::tell(&format!("nicety: {caution}"));
 }
 
-/// Warns of a URL that shows a password, or of a connection that others can read.
-fn caution(place: &Path, on_command_line: bool) -> Result<(), HistoryError> {
-    let Some(url) = place.to_str().filter(|text| is_url(text)) else {
-        return Ok(());
-    };
-    let ssl_mode = env::var(SSL_MODE).ok();
-    for caution in cautions(url, on_command_line, ssl_mode.as_deref())? {
-        output::tell(&format!("nicety: {caution}"));
-    }
-    Ok(())
-}
-
-/// Opens the store, with the password of a server from the environment, else from libpq's file.
+/// Opens the store: a server with what libpq's variables and files say of it.
 fn open(place: &Path, make: bool) -> Result<Box<dyn History>, HistoryError> {
-    let mut password = env::var(PASSWORD).ok().filter(|text| !text.is_empty());
-    let url = place.to_str().filter(|text| is_url(text));
-    if let (None, Some(url), Some(file)) = (&password, url, passfile()) {
-        password = password_in_file(url, &file).unwrap_or_else(|caution| {
-            output::tell(&format!("nicety: {caution}"));
-            None
-        });
-    }
-    nicety_history::open(place, password.as_deref(), make)
+    let store = nicety_history::open(place, &Environment::of_process(), make)?;
+    store.cautions().iter().copied().for_each(caution);
+    Ok(store)
 }
 
 /// The store's file or URL.

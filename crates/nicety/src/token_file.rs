@@ -1,11 +1,11 @@
-//! Tokens in files, which nobody but their owner reads.
+//! Tokens and keys in files, which nobody but their owner reads.
 
 use std::fs::OpenOptions;
-use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use anyhow::anyhow;
+use nicety_host::tree::read_at_most;
 use nicety_socket::Token;
 use rustix::fs::OFlags;
 
@@ -20,19 +20,23 @@ const LONGEST: u64 = 256;
 /// When the file cannot be read, is not the user's alone, or holds no token.
 pub fn read(option: &str, file: &Path) -> Result<Token, Failure> {
     let failed = |why: String| Failure::usage(anyhow!("{option} {}: {why}", file.display()));
-    let text = text(file).map_err(failed)?;
+    let bytes = secret(file, LONGEST).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("it holds no text".to_owned()))?;
     Token::new(text.trim_end_matches(['\n', '\r'])).map_err(|error| failed(error.to_string()))
 }
 
-/// A file of the user's own, or root's, that nobody else can read. A pipe is not waited for.
-fn text(path: &Path) -> Result<String, String> {
+/// Bytes of a file of the user's own, or root's, that nobody else can read. A pipe is not waited for.
+///
+/// # Errors
+/// Why it is not read, and what to do.
+pub fn secret(path: &Path, longest: u64) -> Result<Vec<u8>, String> {
     let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| error.to_string())?;
     let found = file.metadata().map_err(|error| error.to_string())?;
     let own = rustix::process::geteuid().as_raw();
     if !found.is_file() {
-        return Err("it is no regular file; name the file that holds the token".to_owned());
+        return Err("it is no regular file; name the file that holds the secret".to_owned());
     }
     if found.uid() != own && found.uid() != 0 {
         return Err("it belongs to another user; make one of your own".to_owned());
@@ -40,7 +44,5 @@ fn text(path: &Path) -> Result<String, String> {
     if found.mode() & 0o077 != 0 {
         return Err("others can read or write it; run chmod 600 on it".to_owned());
     }
-    let mut text = String::new();
-    let read = file.take(LONGEST).read_to_string(&mut text);
-    read.map(|_| text).map_err(|error| error.to_string())
+    read_at_most(file, longest).map_err(|error| error.to_string())
 }

@@ -4,6 +4,7 @@
 mod confine;
 mod listener;
 mod places;
+mod tls;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -26,6 +27,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 pub use listener::{ListenAt, Listener};
 use places::Places;
+pub use tls::{Files as TlsFiles, Tls};
 
 /// A request's head must be there within, and a connection ends after: who reads nothing or
 /// sends byte by byte holds a place no longer.
@@ -61,10 +63,12 @@ pub fn bind(address: SocketAddr, option: &str) -> Result<TcpListener, Failure> {
 }
 
 /// Begins to serve: `answer` is given the head of a request. Requests are answered that name this
-/// server by an address, as `localhost`, by this machine's host name, or by one of `names`.
+/// server by an address, as `localhost`, by this machine's host name, or by one of `names`. With `tls`
+/// whoever does not speak it is not answered.
 pub fn serve(
     listener: impl Into<Listener>,
     names: &[String],
+    tls: Option<Tls>,
     answer: impl Fn(&Request<()>) -> Answer + Send + Sync + 'static,
 ) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -81,13 +85,13 @@ pub fn serve(
         .spawn(move || {
             // Whoever gets at this thread gets at nothing.
             confine::confine();
-            runtime.block_on(accept(listener, names, Arc::new(answer)));
+            runtime.block_on(accept(listener, names, tls, Arc::new(answer)));
         })
         .map_err(Failure::environment)?;
     Ok(())
 }
 
-async fn accept<A>(listener: Listener, names: Vec<String>, answer: Arc<A>)
+async fn accept<A>(listener: Listener, names: Vec<String>, tls: Option<Tls>, answer: Arc<A>)
 where
     A: Fn(&Request<()>) -> Answer + Send + Sync + 'static,
 {
@@ -102,7 +106,16 @@ where
             continue;
         };
         let (answer, names) = (Arc::clone(&answer), Arc::clone(&names));
+        let tls = tls.clone();
         places.spawn(peer, async move {
+            let stream = match tls {
+                // A peer that only begins to greet holds its place no longer than one without a request.
+                Some(tls) => match tokio::time::timeout(HEAD, tls.greet(stream)).await {
+                    Ok(Ok(stream)) => stream,
+                    Ok(Err(_)) | Err(_) => return,
+                },
+                None => stream,
+            };
             let answer = service_fn(|request: Request<Incoming>| {
                 let response = match *request.method() {
                     _ if !is_meant(&request, &names) => misdirected(&names),

@@ -32,10 +32,14 @@ pub fn status(state: &State) -> Page {
         plural(count(state.writes), "limit"),
         plural(count(state.errors), "error"),
     ));
-    let soft = |bps: Option<f64>| bps.map_or("none".to_owned(), readable);
+    let soft = |bps: Option<f64>| bps.map_or("none".into(), Cell::rate);
+    let guarantee = |bps: u64| match bps {
+        0 => "none".into(),
+        bps => Cell::rate(bps as f64),
+    };
     let demand = |tenant: &Explanation| match (tenant.is_idle(), tenant.demand_bps) {
         (true, _) => Cell::absent(),
-        (false, Some(bps)) => readable(bps).into(),
+        (false, Some(bps)) => Cell::rate(bps),
         (false, None) => Cell::badge(Badge::new("more", Tone::Warn)),
     };
     page.rows(
@@ -44,12 +48,12 @@ pub fn status(state: &State) -> Page {
         columns![|(tenant, decided)|
             "name" Name: &tenant.tenant;
             "weight" Number: tenant.weight.to_string();
-            "guarantee" Number: readable(tenant.guarantee.0 as f64);
-            "hard" Number: readable(decided.cap_bps);
+            "guarantee" Number: guarantee(tenant.guarantee.0);
+            "hard" Number: Cell::rate(decided.cap_bps);
             "soft" Number: soft(decided.soft_bps);
-            "sends" Number: readable(tenant.rate_bps);
+            "sends" Number: Cell::rate(tenant.rate_bps);
             "wants" Number: demand(tenant);
-            "may send" Number: readable(tenant.limit_bps);
+            "may send" Number: Cell::rate(tenant.limit_bps);
         ],
     );
     page.rows(
@@ -58,9 +62,9 @@ pub fn status(state: &State) -> Page {
         columns![|port|
             "port" Name: port.port.to_string();
             "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
-            "sends" Number: port.rate_bps.map(readable);
+            "sends" Number: Cell::rate(port.rate_bps);
             // One that waits for the kernel's answer has the limit it had.
-            "limit" Number: (port.present || port.limit.0 > 0).then(|| readable(port.limit.0 as f64));
+            "limit" Number: (port.present || port.limit.0 > 0).then(|| Cell::rate(port.limit.0 as f64));
             "limit is" Text: holds(port);
         ],
     );

@@ -6,9 +6,8 @@ pub mod watch;
 
 use nicety_model::counted::plural;
 use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
-use nicety_police::explain::readable;
 
-use crate::document::columns;
+use crate::document::{Cell, columns};
 use crate::page::Page;
 
 /// What there is.
@@ -33,7 +32,7 @@ pub fn list(report: &VfReport) -> Page {
                 "held by" Text: &f.holder;
                 "representor" Text: f.representor.as_ref();
                 "tenant" Text: f.shared.as_ref().map(|shared| &shared.tenant);
-                "hard" Number: f.shared.as_ref().map(|shared| readable(shared.hard_bps));
+                "hard" Number: Cell::rate(f.shared.as_ref().map(|shared| shared.hard_bps));
                 "soft" Number: f.shared.as_ref().map(soft);
             ],
         );
@@ -46,11 +45,11 @@ pub fn list(report: &VfReport) -> Page {
             "interface" Name: &port.interface;
             "kind" Text: &port.kind;
             "max sent" Number: match &port.limit {
-                Some(rate) => readable(rate.0 as f64),
-                None => limit(port.foreign.as_ref(), || "none".to_owned()),
+                Some(rate) => Cell::rate(rate.0 as f64),
+                None => limit(port.foreign.as_ref(), || "none".into()),
             };
             "tenant" Text: port.shared.as_ref().map(|shared| &shared.tenant);
-            "hard" Number: port.shared.as_ref().map(|shared| readable(shared.hard_bps));
+            "hard" Number: Cell::rate(port.shared.as_ref().map(|shared| shared.hard_bps));
             "soft" Number: port.shared.as_ref().map(soft);
         ],
     );
@@ -58,12 +57,12 @@ pub fn list(report: &VfReport) -> Page {
 }
 
 /// A limit of somebody else, or `ours`.
-fn limit(foreign: Option<&String>, ours: impl Fn() -> String) -> String {
-    foreign.map_or_else(ours, |kind| format!("{kind} of somebody else"))
+fn limit(foreign: Option<&String>, ours: impl Fn() -> Cell) -> Cell {
+    foreign.map_or_else(ours, |kind| format!("{kind} of somebody else").into())
 }
 
-fn soft(shared: &Shared) -> String {
-    shared.soft_bps.map_or("none".to_owned(), readable)
+fn soft(shared: &Shared) -> Cell {
+    shared.soft_bps.map_or("none".into(), Cell::rate)
 }
 
 /// Counters and rates.
@@ -89,25 +88,27 @@ fn counted<'r>(
     named: impl Iterator<Item = (String, Option<&'r PortCounters>)>,
     all: f64,
 ) {
-    let of = |part: f64, whole: f64| {
-        (whole > 0.0).then(|| format!("{:.0} %", 100.0 * (part / whole).min(1.0)))
+    let of = |part: Option<f64>, whole: Option<f64>| {
+        let whole = whole.filter(|whole| *whole > 0.0);
+        let share = part.zip(whole).map(|(part, whole)| (part / whole).min(1.0));
+        Cell::sorted(share, |share| format!("{:.0} %", 100.0 * share))
     };
     page.rows(
         heading,
         named,
         columns![|(name, c)|
             "" Name: name;
-            "tx" Number: c.and_then(|c| c.tx_bps).map(readable);
-            "rx" Number: c.and_then(|c| c.rx_bps).map(readable);
+            "tx" Number: Cell::rate(c.and_then(|c| c.tx_bps));
+            "rx" Number: Cell::rate(c.and_then(|c| c.rx_bps));
             "tx packets" Number: c.map(|c| c.tx_packets);
             "rx packets" Number: c.map(|c| c.rx_packets);
             "tx dropped" Number: c.and_then(|c| c.tx_dropped);
             "rx dropped" Number: c.and_then(|c| c.rx_dropped);
             "broadcast" Number: c.and_then(|c| c.broadcast);
             "multicast" Number: c.and_then(|c| c.multicast);
-            "share of tx" Number: c.and_then(|c| of(c.tx_bps?, all));
+            "share of tx" Number: of(c.and_then(|c| c.tx_bps), Some(all));
             // Of what it sends, what never leaves the NIC.
-            "VF to VF" Number: c.and_then(|c| of(c.tx_local_bps?, c.tx_bps?));
+            "VF to VF" Number: of(c.and_then(|c| c.tx_local_bps), c.and_then(|c| c.tx_bps));
             "counted by" Text: c.map_or("nobody here: see its owner", |c| &c.source);
         ],
     );
@@ -183,11 +184,16 @@ fn on(value: Option<bool>) -> String {
     .to_owned()
 }
 
-fn rate(mbit: Option<u32>) -> String {
+fn rate(mbit: Option<u32>) -> Cell {
     match mbit {
-        Some(0) => "none".to_owned(),
-        Some(mbit) => format!("{mbit} Mbit/s"),
-        None => "unsupported".to_owned(),
+        Some(0) => "none".into(),
+        Some(mbit) => {
+            let mut cell = Cell::rate(f64::from(mbit) * 1e6);
+            // As it was set.
+            cell.text = format!("{mbit} Mbit/s");
+            cell
+        }
+        None => "unsupported".into(),
     }
 }
 
@@ -212,17 +218,17 @@ mod tests {
             functions,
             ..PhysicalFunction::default()
         };
+        let report = |functions| VfReport {
+            nics: vec![nic(functions)],
+            ..VfReport::default()
+        };
+        let csv = |functions| stats(&report(functions)).csv(true).unwrap();
         let shown = |functions| {
-            let nics = vec![nic(functions)];
-            let report = VfReport {
-                nics,
-                ..VfReport::default()
-            };
             let options = crate::Options {
                 width: 200,
                 colour: false,
             };
-            stats(&report).text(options, true)
+            stats(&report(functions)).text(options, true)
         };
         let text = shown(vec![
             function(0, 3e6, Some(75e4)),
@@ -236,6 +242,17 @@ mod tests {
         assert_eq!(lines[0][lines[0].len() - 4..], ["75", "%", "25", "%"]);
         assert_eq!(lines[1][lines[1].len() - 4..], ["25", "%", "0", "%"]);
         assert!(text.contains("VF to VF"), "{text}");
+        // A program reads the number and its unit, not the words.
+        let csv = csv(vec![
+            function(0, 3e6, Some(75e4)),
+            function(1, 1e6, Some(0.0)),
+        ]);
+        let rows: Vec<&str> = csv.lines().collect();
+        assert_eq!(
+            rows[0],
+            "name,tx (bit/s),tx packets,rx packets,share of tx,VF to VF"
+        );
+        assert_eq!(rows[1], "vf 0,3000000,0,0,0.75,0.25");
         // Where nobody counts it there is no column.
         let text = shown(vec![function(0, 3e6, None)]);
         assert!(!text.contains("VF to VF"), "{text}");

@@ -1,53 +1,104 @@
-//! Where a PostgreSQL server is: from a URL to what its client needs, and to words without secrets.
+//! What is known of a PostgreSQL server: from the URL, a service, the environment and defaults to
+//! what its client needs, and to words without secrets.
 
-use std::fmt;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use postgres::Config;
 use postgres::config::{Host, SslMode};
 
+use super::caution::Caution;
+use super::environment::Environment;
+use super::tls::TlsSettings;
+use super::url::{parameters, without_password};
+use super::{passfile, service};
 use crate::error::HistoryError;
 
 /// Where Debian's server has its socket.
 const SOCKET_DIR: &str = "/var/run/postgresql";
-/// The server's port when the URL has none.
+/// The server's port when nothing says another.
 pub(super) const PORT: u16 = 5432;
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
 /// After how long a silent peer counts as gone.
 const SILENCE: Duration = Duration::from_secs(20);
 
-/// What is missing, and what to do.
-const NO_TLS: &str = "nicety speaks no TLS; leave sslmode out, and reach the server through its socket, a \
-                      tunnel or a network you trust";
-
-/// Whether a store is named as a PostgreSQL server.
-pub fn is_url(place: &str) -> bool {
-    ["postgres://", "postgresql://"]
-        .iter()
-        .any(|scheme| place.starts_with(scheme))
+/// A server and the way to it.
+#[derive(Debug)]
+pub struct Address {
+    /// For the client; its TLS mode counts for nothing.
+    pub config: Config,
+    /// Whether and how to encrypt.
+    pub tls: TlsSettings,
+    /// What to tell.
+    pub cautions: Vec<Caution>,
 }
 
-/// A URL as libpq takes it (PostgreSQL documentation, 34.1.1.2); `password` counts where it has
-/// none.
+/// All that is said of a server. The URL counts first, then the service, then the environment
+/// (PostgreSQL documentation, 34.17).
 ///
 /// # Errors
-/// [`HistoryError::BadUrl`].
-pub fn parse(url: &str, password: Option<&str>) -> Result<Config, HistoryError> {
+/// [`HistoryError::BadUrl`], [`HistoryError::BadSetting`].
+pub fn parse(url: &str, environment: &Environment) -> Result<Address, HistoryError> {
     let bad = |why: String| HistoryError::BadUrl {
         url: without_password(url),
         why,
     };
-    let mut config: Config = url.parse().map_err(|error| bad(why(&error)))?;
-    if config.get_ssl_mode() == SslMode::Require {
-        return Err(bad(NO_TLS.to_owned()));
+    let mut all = environment.parameters();
+    let own = parameters(url).map_err(bad)?;
+    let service_of = |all: &BTreeMap<String, String>| all.get("service").cloned();
+    if let Some(name) = service_of(&own).or_else(|| service_of(&all)) {
+        all.extend(service::parameters(&name, environment)?);
     }
+    all.extend(own);
+    all.remove("service");
+    // Kerberos' encryption, which nicety does not have, is not wanted or may be missing.
+    if all.get("gssencmode").is_some_and(|mode| mode != "require") {
+        all.remove("gssencmode");
+    }
+    // Without a host, the server's address is what its certificate has to name.
+    if let (None, Some(address)) = (all.get("host"), all.get("hostaddr")) {
+        all.insert("host".to_owned(), address.clone());
+    }
+    let tls = TlsSettings::take(&mut all, environment)?;
+    let passfile = all.remove("passfile").map(Into::into);
+    let passfile = passfile.or_else(|| environment.home_file(".pgpass"));
+    let mut config: Config = line(&all).parse().map_err(|error| bad(why(&error)))?;
     config.ssl_mode(SslMode::Disable);
+    complete(&mut config);
+    let mut cautions = Vec::new();
+    if let (None, Some(file)) = (config.get_password(), passfile) {
+        match passfile::password(&config, &file) {
+            Ok(Some(password)) => {
+                config.password(password);
+            }
+            Ok(None) => {}
+            Err(caution) => cautions.push(caution),
+        }
+    }
+    Ok(Address {
+        config,
+        tls,
+        cautions,
+    })
+}
+
+/// Parameters as the client reads them (PostgreSQL documentation, 34.1.1.1).
+fn line(parameters: &BTreeMap<String, String>) -> String {
+    let mut line = String::new();
+    for (key, value) in parameters {
+        let value = value.replace('\\', "\\\\").replace('\'', "\\'");
+        // Writing to a text does not fail.
+        let _ = write!(line, "{key}='{value}' ");
+    }
+    line
+}
+
+/// What nobody said.
+fn complete(config: &mut Config) {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         config.host_path(SOCKET_DIR);
-    }
-    if let (None, Some(password)) = (config.get_password(), password) {
-        config.password(password);
     }
     if config.get_application_name().is_none() {
         config.application_name("nicety");
@@ -59,73 +110,28 @@ pub fn parse(url: &str, password: Option<&str>) -> Result<Config, HistoryError> 
         config.tcp_user_timeout(SILENCE);
         config.keepalives_idle(SILENCE);
     }
-    Ok(config)
 }
 
-/// What to tell whoever names a server, though it works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caution {
-    /// The password stands among the arguments.
-    PasswordInArguments,
-    /// TLS was preferred, and there is none.
-    NoTls,
-    /// Others can read the file with passwords.
-    PassfileOpen,
+/// Whether the server is on this machine and reached without a network; there is no TLS then
+/// (PostgreSQL documentation, 34.1.2, sslmode).
+pub fn is_socket(config: &Config) -> bool {
+    let hosts = config.get_hosts();
+    hosts.iter().all(|host| matches!(host, Host::Unix(_)))
 }
 
-impl fmt::Display for Caution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::PasswordInArguments => {
-                "other users can read the password in --store; leave it out and use PGPASSWORD or \
-                 PGPASSFILE, or name the store in NICETY_STORE"
-            }
-            Self::PassfileOpen => {
-                "others can read the password file, so it is not used; run chmod 600 on it"
-            }
-            Self::NoTls => {
-                "nicety speaks no TLS, so sslmode=prefer connects in clear; reach the server through its \
-                 socket, a tunnel or a network you trust, and leave sslmode out"
-            }
-        })
-    }
-}
-
-/// What to tell about a URL that was an argument or not, with the variable PGSSLMODE of libpq.
-///
-/// # Errors
-/// Where that variable asks for TLS; a URL's own sslmode counts instead of it.
-pub fn cautions(
-    url: &str,
-    is_argument: bool,
-    ssl_mode: Option<&str>,
-) -> Result<Vec<Caution>, HistoryError> {
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    let own = query
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("sslmode="));
-    let wanted = match (own, ssl_mode) {
-        (Some(own), _) => own,
-        (None, Some(mode @ ("require" | "verify-ca" | "verify-full"))) => {
-            return Err(HistoryError::BadUrl {
-                url: without_password(url),
-                why: format!("PGSSLMODE={mode} asks for TLS; {NO_TLS}"),
-            });
-        }
-        (None, mode) => mode.unwrap_or_default(),
+/// Whether all hosts are this machine itself.
+pub fn is_local(config: &Config) -> bool {
+    let is_loopback = |name: &String| {
+        let ip = name.parse::<std::net::IpAddr>();
+        name == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
     };
-    let config: Option<Config> = url.parse().ok();
-    let has_password = config.is_some_and(|config| config.get_password().is_some());
-    Ok([
-        (is_argument && has_password).then_some(Caution::PasswordInArguments),
-        (wanted == "prefer").then_some(Caution::NoTls),
-    ]
-    .into_iter()
-    .flatten()
-    .collect())
+    config.get_hosts().iter().all(|host| match host {
+        Host::Tcp(name) => is_loopback(name),
+        Host::Unix(_) => true,
+    })
 }
 
-/// The URL again, without the password.
+/// The address again, without the password.
 pub fn words(config: &Config) -> String {
     let user = config
         .get_user()
@@ -164,37 +170,14 @@ pub fn why(error: &postgres::Error) -> String {
     }
 }
 
-/// A URL that could not be read, its password hidden: it may stand between the user and the last
-/// `@` before the path, or be a parameter.
-pub fn without_password(url: &str) -> String {
-    let (base, query) = match url.split_once('?') {
-        Some((base, query)) => (base, Some(query)),
-        None => (url, None),
-    };
-    let mut hidden = match base.split_once("://") {
-        Some((scheme, rest)) => match rest.rsplit_once('@') {
-            Some((user, rest)) => {
-                let name = user.split_once(':').map_or(user, |(name, _)| name);
-                format!("{scheme}://{name}@{rest}")
-            }
-            None => base.to_owned(),
-        },
-        None => base.to_owned(),
-    };
-    if let Some(query) = query {
-        let kept: Vec<&str> = query
-            .split('&')
-            .filter(|pair| !pair.starts_with("password"))
-            .collect();
-        hidden = format!("{hidden}?{}", kept.join("&"));
-    }
-    hidden
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+
+    fn none() -> Environment {
+        Environment::default()
+    }
 
     #[test]
     fn an_address_is_told_without_its_password() {
@@ -211,57 +194,49 @@ mod tests {
             ),
             ("postgres://[::1]/runs", "postgres://[::1]/runs"),
         ] {
-            assert_eq!(words(&parse(url, None).unwrap()), shown, "{url}");
+            let address = parse(url, &none()).unwrap();
+            assert_eq!(words(&address.config), shown, "{url}");
+            let shown = format!("{address:?}");
+            assert!(!shown.contains("secret"), "{shown}");
         }
     }
 
     #[test]
-    fn a_password_of_the_environment_counts_where_the_url_has_none() {
-        let given = parse("postgres://me@db/runs", Some("other")).unwrap();
-        assert_eq!(given.get_password(), Some(&b"other"[..]));
-        let own = parse("postgres://me:own@db/runs", Some("other")).unwrap();
-        assert_eq!(own.get_password(), Some(&b"own"[..]));
-    }
-
-    #[test]
-    fn nothing_is_passed_over_in_silence() {
-        let told = |url, is_argument, mode| cautions(url, is_argument, mode).unwrap();
-        let url = "postgres://me:secret@db/runs";
-        assert_eq!(told(url, true, None), [Caution::PasswordInArguments]);
-        assert_eq!(told(url, false, None), []);
-        let query = "postgres://me@db/runs?password=secret&sslmode=prefer";
-        let both = [Caution::PasswordInArguments, Caution::NoTls];
-        assert_eq!(told(query, true, None), both);
-        let plain = "postgres://me@db/runs";
-        assert_eq!(told(plain, true, Some("prefer")), [Caution::NoTls]);
-        for fine in ["disable", "allow", ""] {
-            assert_eq!(told(plain, true, Some(fine)), []);
-        }
-        for mode in ["require", "verify-ca", "verify-full"] {
-            let said = cautions(url, true, Some(mode)).unwrap_err().to_string();
-            assert!(
-                said.contains("no TLS") && !said.contains("secret"),
-                "{said}"
-            );
-        }
-        let own = "postgres://me@db/runs?sslmode=disable";
-        assert_eq!(told(own, true, Some("require")), []);
+    fn the_url_comes_before_the_service_and_the_service_before_the_environment() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "[bench]\nhost=db.example\nuser=service\nport=5433\npassword=it's \\ a\n";
+        std::fs::write(dir.path().join(".pg_service.conf"), text).unwrap();
+        let environment = none()
+            .at_home(dir.path())
+            .with("PGSERVICE", "bench")
+            .with("PGUSER", "environment")
+            .with("PGDATABASE", "team");
+        let all = parse("postgres://", &environment).unwrap();
+        assert_eq!(
+            words(&all.config),
+            "postgres://service@db.example:5433/team"
+        );
+        assert_eq!(all.config.get_password(), Some(&b"it's \\ a"[..]));
+        let own = parse("postgres://me:own@/?port=1", &environment).unwrap();
+        assert_eq!(words(&own.config), "postgres://me@db.example:1/team");
+        assert_eq!(own.config.get_password(), Some(&b"own"[..]));
     }
 
     #[test]
     fn what_cannot_be_done_is_refused_without_the_password() {
         for (url, part) in [
-            (
-                "postgres://me:secret@db/runs?sslmode=require",
-                "speaks no TLS",
-            ),
+            ("postgres://me:secret@db/runs?sslmode=tls", "sslmode"),
             (
                 "postgres://me:secret@db/runs?password=secret&colour=red",
                 "colour",
             ),
             ("postgres://me:secret@db:port/runs", "port"),
+            (
+                "postgres://me:secret@db/?sslpassword=secret&password=secret",
+                "sslpassword",
+            ),
         ] {
-            let said = parse(url, None).unwrap_err().to_string();
+            let said = parse(url, &none()).unwrap_err().to_string();
             assert!(said.contains(part) && !said.contains("secret"), "{said}");
         }
     }

@@ -2,39 +2,37 @@
 //! `HOST:PORT:DATABASE:USER:PASSWORD`, where `*` stands for everything and `\` takes a `:` or `\` as it is.
 
 use std::fs::OpenOptions;
-use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use nicety_host::tree::read_regular;
 use postgres::Config;
 use postgres::config::Host;
 use rustix::fs::OFlags;
 
-use super::address::{Caution, PORT};
+use super::address::PORT;
+use super::caution::Caution;
 
 /// More is no password file.
-const LONGEST: u64 = 1 << 20;
+const LARGEST: u64 = 1 << 20;
 
 /// The password for a server in a password file; none where the file is missing or has none.
 ///
 /// # Errors
 /// [`Caution::PassfileOpen`] where others can read the file, which is then not used, as libpq does.
-pub fn password(url: &str, file: &Path) -> Result<Option<String>, Caution> {
+pub fn password(server: &Config, file: &Path) -> Result<Option<String>, Caution> {
     let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);
     let Ok(file) = opened else { return Ok(None) };
     let Ok(found) = file.metadata() else {
         return Ok(None);
     };
-    if !found.is_file() {
-        return Ok(None);
-    }
-    if found.mode() & 0o077 != 0 {
+    if found.is_file() && found.mode() & 0o077 != 0 {
         return Err(Caution::PassfileOpen);
     }
-    let mut text = String::new();
-    let read = file.take(LONGEST).read_to_string(&mut text);
-    Ok(read.ok().and_then(|_| find(&text, &url.parse().ok()?)))
+    let text = read_regular(file, LARGEST).ok();
+    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(text.and_then(|text| find(&text, server)))
 }
 
 /// The first line that fits counts.
@@ -109,14 +107,16 @@ short:line
             ("postgres://me@/runs?host=/run/postgresql", Some("socket")),
             ("postgres://me@elsewhere/runs", None),
         ] {
-            let found = password(url, &file).unwrap();
+            let found = password(&url.parse().unwrap(), &file).unwrap();
             assert_eq!(found.as_deref(), expected, "{url}");
         }
-        assert_eq!(password("postgres://me@db/runs", dir.path()), Ok(None));
+        let server: Config = "postgres://me@db/runs".parse().unwrap();
         let missing = dir.path().join("missing");
-        assert_eq!(password("postgres://me@db/runs", &missing), Ok(None));
+        for none in [dir.path(), &missing] {
+            assert_eq!(password(&server, none), Ok(None));
+        }
         set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
-        let open = password("postgres://me@db/runs", &file);
+        let open = password(&server, &file);
         assert_eq!(open, Err(Caution::PassfileOpen));
     }
 }

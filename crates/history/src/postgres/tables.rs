@@ -1,6 +1,8 @@
 //! Tables of the PostgreSQL store and how they came to be. They stand in a schema of their own,
 //! so that a team's database may hold other things.
 
+use std::time::Duration;
+
 use postgres::error::SqlState;
 use postgres::{Client, GenericClient};
 
@@ -11,7 +13,8 @@ const LOCK: i64 = 0x6e69_6365;
 
 /// Each entry makes the next version of the tables from the one before it. Entries are never
 /// changed, only added.
-const STEPS: [&str; 1] = [r#"
+const STEPS: [&str; 2] = [
+    r#"
 CREATE SCHEMA nicety;
 CREATE TABLE nicety.version (version BIGINT NOT NULL);
 INSERT INTO nicety.version VALUES (0);
@@ -50,7 +53,33 @@ CREATE TABLE nicety.labels (
     label TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (run, label)
 );
-"#];
+"#,
+    r#"
+CREATE TABLE nicety.changes (
+    run BIGINT NOT NULL REFERENCES nicety.runs (id) ON DELETE CASCADE,
+    cell TEXT COLLATE "C" NOT NULL,
+    metric TEXT COLLATE "C" NOT NULL,
+    before DOUBLE PRECISION NOT NULL,
+    after DOUBLE PRECISION NOT NULL,
+    ratio DOUBLE PRECISION NOT NULL,
+    p DOUBLE PRECISION NOT NULL,
+    PRIMARY KEY (cell, metric, run)
+);
+CREATE INDEX changes_run ON nicety.changes (run);
+CREATE VIEW nicety.run_facts AS SELECT
+    id AS run,
+    CASE WHEN started ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d' THEN started::timestamptz END AS time,
+    name, complete, preset, loss_goal, nicety, kernel, cpu_model,
+    ARRAY(SELECT label FROM nicety.labels WHERE labels.run = runs.id ORDER BY label) AS labels
+FROM nicety.runs;
+CREATE VIEW nicety.points AS SELECT
+    facts.*, cell, metric, mean AS value, min, max, repeats, verdict
+FROM nicety.figures JOIN nicety.run_facts AS facts USING (run);
+CREATE VIEW nicety.change_points AS SELECT
+    facts.*, cell, metric, before, after, ratio, p
+FROM nicety.changes JOIN nicety.run_facts AS facts USING (run);
+"#,
+];
 
 /// Version of the tables; none where there are none.
 pub enum SchemaState {
@@ -64,8 +93,12 @@ pub enum SchemaState {
 
 /// Looks what is there.
 pub fn schema_state(client: &mut impl GenericClient) -> Result<SchemaState, postgres::Error> {
+    // The catalogs themselves: to_regnamespace answers from a cache that may not have heard of the
+    // program that just made the schema.
     let row = client.query_one(
-        "SELECT to_regnamespace('nicety') IS NOT NULL, to_regclass('nicety.version') IS NOT NULL",
+        "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'nicety'), \
+         EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
+         WHERE nspname = 'nicety' AND relname = 'version')",
         &[],
     )?;
     Ok(match (row.try_get(0)?, row.try_get(1)?) {
@@ -84,12 +117,24 @@ pub fn schema_state(client: &mut impl GenericClient) -> Result<SchemaState, post
 
 /// Makes the tables, or brings them to the newest version, in one transaction. With `make` unset
 /// a database without them is refused.
-pub fn prepare(client: &mut Client, place: &str, make: bool) -> Result<(), super::Fault> {
-    apply(client, place, make, &STEPS)
+/// Others are waited for with `patience`.
+pub fn prepare(
+    client: &mut Client,
+    place: &str,
+    make: bool,
+    patience: Duration,
+) -> Result<(), super::Fault> {
+    apply(client, place, make, patience, &STEPS)
 }
 
 /// Takes the steps that have not been taken yet: all of them, or none.
-fn apply(client: &mut Client, place: &str, make: bool, steps: &[&str]) -> Result<(), super::Fault> {
+fn apply(
+    client: &mut Client,
+    place: &str,
+    make: bool,
+    patience: Duration,
+    steps: &[&str],
+) -> Result<(), super::Fault> {
     let known = steps.len() as i64;
     let refuse = |state: SchemaState| -> Result<i64, HistoryError> {
         let place = place.to_owned();
@@ -112,12 +157,8 @@ fn apply(client: &mut Client, place: &str, make: bool, steps: &[&str]) -> Result
     if refuse(schema_state(client)?)? == known {
         return Ok(());
     }
-    let mut transaction = client.transaction()?;
     // Tables that somebody else writes to are not waited for without end.
-    transaction.batch_execute(&format!(
-        "SET LOCAL lock_timeout = {}",
-        super::LOCKED.as_millis()
-    ))?;
+    let mut transaction = super::begin(client, patience)?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
     // Somebody else may have been faster.
     let version = refuse(schema_state(&mut transaction)?)?;
@@ -148,7 +189,8 @@ mod server;
 mod tests {
     use postgres::NoTls;
 
-    use super::super::{Fault, LOCKED, Postgres, failure};
+    use super::super::link::Link;
+    use super::super::{Environment, Fault, PATIENCE, Postgres, address, failure};
     use super::*;
 
     const NEXT: &str = "ALTER TABLE nicety.runs ADD COLUMN host TEXT NOT NULL DEFAULT 'unknown';";
@@ -189,7 +231,8 @@ mod tests {
         };
         server.database("old");
         let mut client = connect(&server, "tester");
-        apply(&mut client, "here", true, &STEPS[..1]).unwrap_or_else(|_| panic!("no tables"));
+        apply(&mut client, "here", true, PATIENCE, &STEPS[..1])
+            .unwrap_or_else(|_| panic!("no tables"));
         let run = "INSERT INTO nicety.runs (identity, name, started, preset, loss_goal, complete, \
                    nicety, kernel, cpu_model) VALUES ('i', 'n', 's', 'quick', 0.1, true, '0', 'k', 'c')";
         client.batch_execute(run).unwrap();
@@ -197,8 +240,9 @@ mod tests {
         assert_eq!(state(&mut client), old);
 
         // A step that fails takes those before it back.
-        let steps = [STEPS[0], NEXT, WRONG];
-        let failed = apply(&mut client, "here", false, &steps);
+        let steps = [&STEPS[..], &[NEXT, WRONG]].concat();
+        let next = &steps[..STEPS.len() + 1];
+        let failed = apply(&mut client, "here", false, PATIENCE, &steps);
         assert!(matches!(failed, Err(Fault::Database(_))));
         assert_eq!(state(&mut client), old);
 
@@ -210,40 +254,50 @@ mod tests {
             )
             .unwrap();
         let mut guest = connect(&server, "guest");
-        let Err(Fault::Database(error)) = apply(&mut guest, "here", false, &steps[..2]) else {
+        let Err(Fault::Database(error)) = apply(&mut guest, "here", false, PATIENCE, next) else {
             panic!("a guest changed the tables");
         };
-        let error = failure("open", "here", error, None);
+        let address = address::parse(&server.url("old"), &Environment::default()).unwrap();
+        let link = Link::new(address).unwrap();
+        let error = failure("open", "here", error, &link, None);
         assert!(matches!(error, HistoryError::Forbidden { .. }), "{error}");
         assert_eq!(state(&mut client), old);
 
         // Two at once: both find the tables of the newest version afterwards.
         std::thread::scope(|scope| {
             let both = [(); 2].map(|()| {
-                scope.spawn(|| apply(&mut connect(&server, "tester"), "here", false, &steps[..2]))
+                scope.spawn(|| {
+                    apply(
+                        &mut connect(&server, "tester"),
+                        "here",
+                        false,
+                        PATIENCE,
+                        next,
+                    )
+                })
             });
             for one in both {
                 assert!(one.join().unwrap().is_ok());
             }
         });
-        let new = (2, true, "n1".to_owned());
+        let new = (next.len() as i64, true, "n1".to_owned());
         assert_eq!(state(&mut client), new);
-        assert!(apply(&mut client, "here", false, &steps[..2]).is_ok());
+        assert!(apply(&mut client, "here", false, PATIENCE, next).is_ok());
         assert_eq!(state(&mut client), new);
 
-        // This version has one step only, so what was just made is from its future.
-        let newer = Postgres::open(&server.url("old"), None, true, LOCKED);
+        // This version has no such step, so what was just made is from its future.
+        let newer = Postgres::open(&server.url("old"), &Environment::default(), true, PATIENCE);
         let Err(HistoryError::Newer { version, known, .. }) = newer else {
             panic!("a newer store was opened: {newer:?}");
         };
-        assert_eq!((version, known), (2, STEPS.len() as i64));
+        assert_eq!((version, known), (new.0, STEPS.len() as i64));
         assert_eq!(state(&mut client), new);
 
         // No store of nicety ever had this version.
         client
             .batch_execute("UPDATE nicety.version SET version = 0")
             .unwrap();
-        let error = refused(apply(&mut client, "here", true, &steps[..2]));
+        let error = refused(apply(&mut client, "here", true, PATIENCE, next));
         assert!(matches!(error, HistoryError::NotAStore { .. }), "{error}");
         assert_eq!(state(&mut client), (0, true, "n1".to_owned()));
     }

@@ -20,6 +20,8 @@ pub struct Server {
     dir: TempDir,
     programs: PathBuf,
     child: Option<Child>,
+    /// Settings of its own, each `NAME=VALUE`.
+    settings: Vec<String>,
 }
 
 /// Where Debian keeps the newest server's programs.
@@ -47,11 +49,44 @@ impl Server {
             dir,
             programs,
             child: None,
+            settings: Vec::new(),
         };
         let words = "-U tester --auth=trust --locale=C --encoding=UTF8 --no-sync";
         server.tool("initdb", words.split(' '));
         server.again();
         Some(server)
+    }
+
+    /// Starts it again, with these settings.
+    #[allow(dead_code, reason = "used by the tests of TLS")]
+    pub fn again_with<S: Into<String>>(&mut self, settings: impl IntoIterator<Item = S>) {
+        self.crash();
+        self.settings = settings.into_iter().map(Into::into).collect();
+        self.again();
+    }
+
+    /// A program of PostgreSQL.
+    #[allow(dead_code, reason = "used by the tests of TLS")]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+
+    /// Where it has its files; what a test puts there goes with it.
+    #[allow(dead_code, reason = "used by the tests of TLS")]
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// A file of its own, that nobody else reads.
+    #[allow(dead_code, reason = "used by the tests of TLS")]
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        if is_root(&path) {
+            chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        path
     }
 
     /// Starts it again.
@@ -64,6 +99,7 @@ impl Server {
             .arg(self.dir.path())
             // Nothing here has to outlive the machine.
             .args(["-F", "-c", "listen_addresses=", "-c", "max_connections=20"])
+            .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdout(log.try_clone().unwrap())
             .stderr(log)
             .spawn()
@@ -90,10 +126,14 @@ impl Server {
 
     /// URL of one of its databases.
     pub fn url(&self, database: &str) -> String {
-        format!(
-            "postgres://tester@/{database}?host={}",
-            self.dir.path().display()
-        )
+        let dir = self.dir.path().display();
+        format!("postgres://tester@/{database}?host={dir}{}", self.port())
+    }
+
+    /// The port as a URL has it, where it is not the usual one.
+    fn port(&self) -> String {
+        let port = |setting: &String| Some(format!("&port={}", setting.strip_prefix("port=")?));
+        self.settings.iter().find_map(port).unwrap_or_default()
     }
 
     /// Makes a database.
@@ -104,6 +144,19 @@ impl Server {
             .arg(name)
             .status();
         assert!(made.unwrap().success());
+    }
+
+    #[allow(dead_code, reason = "used by the tests of the command line")]
+    /// What psql prints of a query, without headers, each row a line and its columns split by tabs.
+    pub fn sql(&self, database: &str, text: &str) -> String {
+        let psql = Command::new(self.programs.join("psql"))
+            .args(["-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", text])
+            .arg(self.url(database))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&psql.stderr);
+        assert!(psql.status.success(), "{text}: {said}");
+        String::from_utf8(psql.stdout).unwrap()
     }
 
     fn data(&self) -> PathBuf {

@@ -12,7 +12,8 @@ use super::{heading, parsed, words};
 /// Below the help of `nicety runs`.
 pub const EXAMPLES: &str = "Runs are kept whole, in one SQLite file: runs/history.sqlite, or what --store or \
 $NICETY_STORE names. A team keeps its runs on a PostgreSQL server: postgres://USER@HOST/DATABASE, with \
-the password in PGPASSWORD or PGPASSFILE.
+the password in PGPASSFILE, PGSERVICE or PGPASSWORD. Encrypt the connection with \
+?sslmode=verify-full&sslrootcert=FILE; variables and files are those of libpq.
 
 Examples:
   nicety runs add runs/2026* --label nightly

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::exposition;
-use crate::web::{self, Answer, ListenAt, Listener, page, text, with};
+use crate::web::{self, Answer, ListenAt, Listener, Tls, page, text, with};
 pub use gate::Gate;
 
 const PAGE: &str = include_str!("serve/page.html");
@@ -53,6 +53,8 @@ pub struct Serve<'a> {
     pub names: &'a [String],
     /// Who may look.
     pub gate: Gate,
+    /// How nobody else reads along.
+    pub tls: Option<Tls>,
 }
 
 /// A server's place; its socket, where it has one, goes when this is dropped.
@@ -73,7 +75,7 @@ impl Drop for Served {
 pub fn start(serve: Serve<'_>, board: Arc<Board>) -> Result<Served, Failure> {
     let (listener, served) = listen(serve.at)?;
     let gate = serve.gate;
-    web::serve(listener, serve.names, move |request| {
+    web::serve(listener, serve.names, serve.tls, move |request| {
         gate.refuses(request)
             .unwrap_or_else(|| answer(request, &board))
     })?;

@@ -3,11 +3,15 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use nicety_compare::levels;
 use nicety_history::{Added, History, NewRun};
+use nicety_model::compare::Metric;
+use nicety_model::history::Figure;
 use nicety_report::plural;
 use nicety_runner::assemble;
 use nicety_store::RunContents;
 
+use super::trend;
 use crate::cli::runs::AddArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -54,7 +58,11 @@ pub fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<St
         files: &files,
         figures: &nicety_compare::figures(&run),
     };
-    let what = match store.add(&new, labels)? {
+    let added = store.add(&new, labels)?;
+    if !matches!(added, Added::Same(_)) {
+        mark(store, new.figures)?;
+    }
+    let what = match added {
         Added::New(id) => format!("run {id}: {}", dir.display()),
         Added::Replaced(id) => format!("run {id}: {}, brought up to date", dir.display()),
         Added::Same(id) => format!("run {id}: {}, was kept already", dir.display()),
@@ -64,4 +72,14 @@ pub fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<St
     } else {
         format!("{what}; not complete, add it again when it is")
     })
+}
+
+/// Marks where the throughput of a run's cells changes over all runs.
+fn mark(store: &mut dyn History, figures: &[Figure]) -> Result<(), Failure> {
+    let followed = figures.iter().filter(|f| f.metric == Metric::Throughput);
+    for figure in followed {
+        let judge = |points| levels::marks(&trend::comparable(points));
+        store.mark(&figure.cell, figure.metric, &judge)?;
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nicety_history::History;
 
-use super::{add, caution, open, place};
+use super::{add, open, place};
 use crate::exit::Failure;
 
 /// A store that takes the run when it is done.
@@ -17,7 +17,6 @@ impl Keep {
     /// Opens the store, or makes it. An empty label is none.
     pub fn open(label: &str) -> Result<Self, Failure> {
         let place = place(None);
-        caution(&place, false)?;
         Ok(Self {
             store: open(&place, true)?,
             labels: Some(label.to_owned())

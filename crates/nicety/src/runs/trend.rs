@@ -2,8 +2,8 @@
 
 use anyhow::anyhow;
 use nicety_compare::levels::{levels, notes};
-use nicety_history::History;
-use nicety_model::history::Trend;
+use nicety_history::{History, HistoryPoint};
+use nicety_model::history::{Trend, TrendPoint};
 use nicety_model::{SCHEMA, cell_choice};
 use nicety_report::{csv, html, json};
 
@@ -25,11 +25,9 @@ pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
     let Some(newest) = points.last().cloned() else {
         return Err(unknown(cell, args));
     };
-    // Numbers of other searches are other numbers.
     let all = points.len();
-    points.retain(|p| p.preset == newest.preset && p.loss_goal == newest.loss_goal);
+    let points = comparable(points);
     let left_out = all - points.len();
-    let points: Vec<_> = points.into_iter().map(|point| point.point).collect();
     let trend = Trend {
         schema: SCHEMA,
         cell: cell.to_owned(),
@@ -52,6 +50,14 @@ pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
         |out| csv::history::trend(&trend, out),
     )?;
     Ok(Exit::Done)
+}
+
+/// Points that searched as the newest one did: numbers of other searches are other numbers.
+pub fn comparable(mut points: Vec<HistoryPoint>) -> Vec<TrendPoint> {
+    if let Some(newest) = points.last().cloned() {
+        points.retain(|p| p.preset == newest.preset && p.loss_goal == newest.loss_goal);
+    }
+    points.into_iter().map(|point| point.point).collect()
 }
 
 /// The cells with the numbers that stand for their names.

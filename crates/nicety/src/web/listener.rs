@@ -72,7 +72,7 @@ pub(super) enum Registered {
 }
 
 /// A connection, whatever it came through.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 

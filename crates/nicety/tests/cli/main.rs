@@ -10,6 +10,7 @@
 )]
 
 mod alerts;
+mod ansible;
 mod compare;
 mod dashboards;
 mod environment;
@@ -27,12 +28,14 @@ mod leftovers;
 mod live_page;
 mod made;
 mod manner;
+mod otava;
 mod package;
 #[path = "../docs/page.rs"]
 #[allow(dead_code, reason = "the tests of the documentation use the rest")]
 mod page;
 mod plan_file;
 mod probe;
+mod recipes;
 mod refused;
 mod runs;
 #[path = "../../../history/tests/server/mod.rs"]

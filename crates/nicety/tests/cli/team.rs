@@ -1,9 +1,13 @@
 //! `nicety runs` with a PostgreSQL server: what a team does with it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::harness::{Call, nicety};
+use serde_json::Value;
+
+use crate::dashboards::queries_of_runs;
+use crate::harness::{Call, LONG, Running, nicety, once};
 use crate::made::Made;
 use crate::server::Server;
 
@@ -75,6 +79,7 @@ fn a_team_keeps_runs_on_a_server() {
         assert_eq!(made.unwrap(), back.unwrap(), "{name:?}");
     }
 
+    dashboard(&server);
     server.crash();
     let secret = store.replace("tester@", "tester:secret@");
     let away = runs(dir, &secret, &["list"]).run();
@@ -83,11 +88,95 @@ fn a_team_keeps_runs_on_a_server() {
         line.starts_with(&format!("cannot reach the store {told}: ")),
         "{line}"
     );
-    let bad = format!("{secret}&sslmode=require");
+    let bad = format!("{secret}&sslmode=tls");
     let refused = runs(dir, &bad, &["list"]).run();
     let line = refused.assert_code(2).only_line();
     assert!(
-        line.contains("speaks no TLS") && !line.contains("secret"),
+        line.starts_with("sslmode=tls: no such mode; ") && !line.contains("secret"),
         "{line}"
     );
+}
+
+/// Every query of the dashboard finds rows in the store, and the one change that there is.
+fn dashboard(server: &Server) {
+    let queries = queries_of_runs("bridge/64/uni");
+    assert!(queries.len() > 10, "{queries:?}");
+    for (title, sql) in &queries {
+        let rows = server.sql("team", sql);
+        println!("{title}: {} rows", rows.lines().count());
+        assert!(!rows.trim().is_empty(), "{title}: {sql}");
+        if title.starts_with("Losses of throughput") {
+            assert_eq!(rows, "1\n", "{sql}");
+        }
+        if title.starts_with("Change points") {
+            let fields: Vec<&str> = rows.trim_end().split('\t').collect();
+            assert!(
+                fields.contains(&"11") || rows.contains("with run 11"),
+                "{rows}"
+            );
+            assert!(
+                rows.contains("-10.0") && rows.lines().count() == 1,
+                "{rows}"
+            );
+        }
+    }
+}
+
+/// Many jobs end at once: each adds a run of its own, and one that all have.
+fn all_at_once(dir: &Path, store: &str) {
+    const JOBS: u64 = 16;
+    Made::new(102, &[(64, &[1e5])]).write(dir, "shared");
+    let jobs = (1..=JOBS).map(|job| {
+        let name = format!("job-{job}");
+        Made::new(job, &[(64, &[1e5]), (128, &[2e5])]).write(dir, &name);
+        let words = ["add", &name, "shared", "--label", "ci"];
+        runs(dir, store, &words).limit(LONG).start()
+    });
+    let jobs: Vec<Running> = jobs.collect();
+    let mut new = 0;
+    for (job, running) in jobs.into_iter().enumerate() {
+        let ended = running.wait();
+        let lines: Vec<&str> = ended.assert_code(0).stderr.lines().collect();
+        let own = format!(": job-{}", job + 1);
+        assert!(lines.len() == 2 && lines[0].ends_with(&own), "{lines:?}");
+        match lines[1].ends_with(": shared") {
+            true => new += 1,
+            false => assert!(
+                lines[1].ends_with(": shared, was kept already"),
+                "{lines:?}"
+            ),
+        }
+    }
+    assert_eq!(new, 1, "one of them was first");
+    let list = runs(dir, store, &["list", "--label", "ci", "--json"]).run();
+    let list: Value = serde_json::from_str(&list.assert_code(0).stdout).unwrap();
+    let starts = list["runs"].as_array().unwrap().iter();
+    let starts: BTreeSet<String> = starts.map(|run| run["started"].to_string()).collect();
+    assert_eq!(list["runs"].as_array().unwrap().len() as u64, JOBS + 1);
+    assert_eq!(starts.len() as u64, JOBS + 1, "none is there twice");
+    let points = runs(dir, store, &["trend", "bridge/128/uni", "--json"]).run();
+    let points: Value = serde_json::from_str(&points.assert_code(0).stdout).unwrap();
+    assert_eq!(points["points"].as_array().unwrap().len() as u64, JOBS);
+}
+
+#[test]
+fn no_job_loses_a_run_when_many_end_at_once() {
+    let test = "no_job_loses_a_run_when_many_end_at_once";
+    if !once(test) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    all_at_once(dir.path(), "own.sqlite");
+    let Some(server) = Server::start(test) else {
+        return;
+    };
+    // The least that a server may give: few connections, and transactions that are told to try again.
+    server.database("many");
+    server.sql(
+        "many",
+        "CREATE ROLE ci LOGIN CONNECTION LIMIT 4; GRANT CREATE ON DATABASE many TO ci; \
+         ALTER DATABASE many SET default_transaction_isolation = 'serializable'",
+    );
+    let store = server.url("many").replace("tester@", "ci@");
+    all_at_once(dir.path(), &store);
 }

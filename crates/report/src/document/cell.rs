@@ -2,6 +2,7 @@
 
 use maud::Markup;
 use nicety_model::Verdict;
+use nicety_police::explain::readable;
 
 use super::Badge;
 use crate::confidence::Confidence;
@@ -21,6 +22,8 @@ pub struct Cell {
 #[derive(Default, Clone)]
 pub(crate) struct More {
     pub(crate) unit: String,
+    /// Unit of the exact number, where the text has another one.
+    pub(crate) exact_unit: &'static str,
     /// What the number is known to, for who has no room for a column of it.
     pub(crate) interval: Option<String>,
     /// Verdicts that the number rests on.
@@ -68,6 +71,13 @@ impl Cell {
     pub(crate) fn sorted(value: impl Into<Option<f64>>, words: impl Fn(f64) -> String) -> Self {
         let value = value.into();
         Self::number(value, words).by(value)
+    }
+
+    /// A rate in bit/s: in words, and for programs as the number of this unit.
+    pub(crate) fn rate(bps: impl Into<Option<f64>>) -> Self {
+        let mut cell = Self::sorted(bps, readable);
+        cell.more().exact_unit = "bit/s";
+        cell
     }
 
     pub(crate) fn count(value: u64) -> Self {

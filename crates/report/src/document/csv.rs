@@ -77,8 +77,8 @@ pub(crate) fn tables(all: &[&Table], header: bool) -> Result<String, ReportError
     let first = several.then_some("table");
     let mut columns: Vec<String> = first
         .into_iter()
-        .chain(names.iter().copied())
-        .map(named)
+        .map(str::to_owned)
+        .chain(names.iter().map(|name| named(name, all)))
         .collect();
     let mut rows = Vec::new();
     for table in all {
@@ -98,11 +98,18 @@ pub(crate) fn tables(all: &[&Table], header: bool) -> Result<String, ReportError
     records(columns, rows)
 }
 
-/// A heading without words for columns that have none in tables.
-fn named(name: &str) -> String {
-    match name {
-        "" => "name".to_owned(),
-        name => name.to_owned(),
+/// The heading of a column with the unit of its numbers; `name` where tables have no words.
+fn named(name: &str, tables: &[&Table]) -> String {
+    let fields = tables.iter().flat_map(|table| {
+        let at = table.head.iter().position(|(known, _)| known == name);
+        at.into_iter()
+            .flat_map(|at| table.rows.iter().map(move |row| &row[at]))
+    });
+    let mut units = fields.map(|cell| cell.extras().exact_unit);
+    match units.find(|unit| !unit.is_empty()) {
+        Some(unit) => format!("{name} ({unit})"),
+        None if name.is_empty() => "name".to_owned(),
+        None => name.to_owned(),
     }
 }
 

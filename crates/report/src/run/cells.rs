@@ -1,5 +1,7 @@
 //! The table of a run: a row per cell.
 
+use std::collections::HashMap;
+
 use nicety_model::note::List;
 use nicety_model::{CellResult, Run};
 
@@ -16,6 +18,9 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
     let series = pick::series(groups);
     let rows: Vec<&&Group<'_>> = series.iter().flat_map(|(_, cells)| cells).collect();
     let number = |of: Option<f64>, words: fn(f64) -> String| Cell::number(of, words);
+    // Under its number a cell is asked for by `--cell`. One alone needs none.
+    let numbers: HashMap<&str, u64> = groups.iter().map(|g| g.name).zip(1..).collect();
+    let cell = |g: &Group<'_>| numbers.get(g.name).filter(|_| groups.len() > 1);
     // What an interval says better, or another column.
     let older = |group: &&&Group<'_>| group.estimate().is_none();
     let mut table = Table::of(
@@ -24,6 +29,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
         columns![|g|
             "path" Name: Cell::from(path(g)).anchored(figure::anchor("result", g.name), g.name);
             "direction" Text: g.key.direction;
+            "cell" Place: cell(g).map(|number| Cell::count(*number));
             "bytes" Number: g.key.frame_size_bytes;
             "frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps()).interval(g.interval_text());
             "interval" Number: Cell::of(g.interval_text()).details(g.half_width_text());
@@ -49,6 +55,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             ("min to max", Listed),
             ("p50 µs", Named),
             ("cv", Listed),
+            ("cell", Named),
             ("p99 µs", Named),
             ("Mbit/s", Named),
             ("loss", Named),

@@ -156,7 +156,7 @@ fn list(watch: Watch<'_>) -> List<'static> {
         nic.functions.iter().map(|f| Seen {
             name: history::function(&nic.interface, f.vf),
             counters: f.counters.as_ref(),
-            limit: limit(f.foreign.as_ref(), || rate(f.max_mbit)),
+            limit: limit(f.foreign.as_ref(), || rate(f.max_mbit)).text,
             limit_bps: f.max_mbit.filter(|m| *m > 0).map(|m| f64::from(m) * 1e6),
             tenant: f.shared.as_ref().map(|shared| &shared.tenant),
             holder: &f.holder,
@@ -167,7 +167,7 @@ fn list(watch: Watch<'_>) -> List<'static> {
         counters: port.counters.as_ref(),
         limit: match &port.limit {
             Some(rate) => readable(rate.0 as f64),
-            None => limit(port.foreign.as_ref(), || "none".to_owned()),
+            None => limit(port.foreign.as_ref(), || "none".into()).text,
         },
         limit_bps: port.limit.map(|rate| rate.0 as f64),
         tenant: port.shared.as_ref().map(|shared| &shared.tenant),

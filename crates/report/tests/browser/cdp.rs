@@ -37,14 +37,14 @@ pub fn installed() -> Option<&'static str> {
 }
 
 impl Browser {
-    /// Starts it with its files below `dir`, for no longer than two minutes.
+    /// Starts it with its files below `dir`, for no longer than ten minutes: a machine may be slow.
     pub fn start(name: &str, dir: &Path) -> Self {
         let [to, from] = ["to", "from"].map(|pipe| dir.join(pipe));
         let made = Command::new("mkfifo").args([&to, &from]).status().unwrap();
         assert!(made.success());
         // The shell opens the pipes at the numbers that the browser expects.
         let child = Command::new("timeout")
-            .args(["120", "sh", "-c"])
+            .args(["600", "sh", "-c"])
             .arg(r#"exec "$@" 3<"$TO" 4>"$FROM""#)
             .args(["sh", name, "--headless", "--no-sandbox", "--disable-gpu"])
             .arg("--remote-debugging-pipe")

@@ -44,21 +44,23 @@ pub fn serve(
     board: impl Fn() -> Board + Send + Sync + 'static,
     started: Instant,
 ) -> Result<(), Failure> {
-    web::serve(listener, &[], move |request| match request.uri().path() {
-        "/" => page("text/html; charset=utf-8", PAGE),
-        "/page.css" => page("text/css; charset=utf-8", STYLE),
-        "/page.js" => page("text/javascript; charset=utf-8", SCRIPT),
-        "/uplot.css" => page("text/css; charset=utf-8", web::CHARTS_STYLE),
-        "/uplot.js" => page("text/javascript; charset=utf-8", web::CHARTS),
-        "/metrics" => {
-            let families = families(&board(), &plan, started.elapsed());
-            with(exposition::CONTENT_TYPE, exposition::text(families))
+    web::serve(listener, &[], None, move |request| {
+        match request.uri().path() {
+            "/" => page("text/html; charset=utf-8", PAGE),
+            "/page.css" => page("text/css; charset=utf-8", STYLE),
+            "/page.js" => page("text/javascript; charset=utf-8", SCRIPT),
+            "/uplot.css" => page("text/css; charset=utf-8", web::CHARTS_STYLE),
+            "/uplot.js" => page("text/javascript; charset=utf-8", web::CHARTS),
+            "/metrics" => {
+                let families = families(&board(), &plan, started.elapsed());
+                with(exposition::CONTENT_TYPE, exposition::text(families))
+            }
+            "/state.json" => update(&plan, &board(), started.elapsed()),
+            _ => web::text(
+                StatusCode::NOT_FOUND,
+                "not here; see /, /metrics, /state.json\n".to_owned(),
+            ),
         }
-        "/state.json" => update(&plan, &board(), started.elapsed()),
-        _ => web::text(
-            StatusCode::NOT_FOUND,
-            "not here; see /, /metrics, /state.json\n".to_owned(),
-        ),
     })
 }
 
