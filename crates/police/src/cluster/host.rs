@@ -131,8 +131,6 @@ pub struct Host {
     /// What it may send without a grant.
     safe: BTreeMap<String, BitRate>,
     acknowledged: u64,
-    /// The kernel's limits are at the safe shares.
-    low: bool,
     /// Lease under which it was to be registered.
     registered: Option<i64>,
     told: Option<HostState>,
@@ -156,7 +154,6 @@ impl Host {
             grant: None,
             safe: BTreeMap::new(),
             acknowledged: 0,
-            low: false,
             registered: None,
             told: None,
         };
@@ -228,7 +225,6 @@ impl Host {
                     && grant.number > self.number() =>
             {
                 self.grant = Some(grant.clone());
-                self.low = false;
                 vec![ClusterEvent::Granted {
                     number: grant.number,
                 }]
@@ -294,20 +290,17 @@ impl Host {
             **set > limit.max
         });
         let above: Vec<String> = above.map(|(tenant, _)| tenant.clone()).collect();
-        if above.is_empty() {
-            self.low = orders.number == 0;
-            if orders.number == self.number() {
-                self.acknowledged = orders.number;
-            }
+        if above.is_empty() && orders.number == self.number() {
+            self.acknowledged = orders.number;
         }
         above
     }
 
-    /// The entry to write: once for each lease, and only while no limit is above the safe shares,
-    /// because those are all that the leader counts until it grants more.
-    pub fn register(&mut self) -> Option<Registration> {
+    /// The entry to write: once for each lease, and only while the kernel's limits are at the safe
+    /// shares (`low`), because those are all that the leader counts until it grants more.
+    pub fn register(&mut self, low: bool) -> Option<Registration> {
         let lease = self.lease()?;
-        if !(self.low || mutant::is(Mutant::RegisteredEarly)) || self.registered == Some(lease) {
+        if !(low || mutant::is(Mutant::RegisteredEarly)) || self.registered == Some(lease) {
             return None;
         }
         self.registered = Some(lease);
@@ -366,7 +359,10 @@ impl Host {
     /// When the host stops relying on its lease, if that is still to come.
     fn lives(&self, now: Duration) -> Option<Duration> {
         let held = self.lease?;
-        (now < held.until || mutant::is(Mutant::NoLeaseCheck)).then_some(held.until)
+        if mutant::is(Mutant::NoLeaseCheck) {
+            return Some(Duration::MAX);
+        }
+        (now < held.until).then_some(held.until)
     }
 
     /// Gives up lease and grant, and keeps the safe shares.

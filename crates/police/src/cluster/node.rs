@@ -61,6 +61,8 @@ pub struct Node {
     view: View,
     leader: Option<Leader>,
     orders: Option<Orders>,
+    /// Serial of the last orders that were carried out.
+    applied: u64,
     remembered: Option<Remembered>,
     garbage: usize,
 }
@@ -73,6 +75,7 @@ impl Node {
             view: View::default(),
             leader: None,
             orders: None,
+            applied: 0,
             remembered,
             garbage: 0,
         }
@@ -108,7 +111,11 @@ impl Node {
                     .as_ref()
                     .filter(|of| of.serial == applied.serial)
                 {
-                    let above = self.host.applied(orders, &applied.set).into_iter();
+                    let above = self.host.applied(orders, &applied.set);
+                    if above.is_empty() {
+                        self.applied = applied.serial;
+                    }
+                    let above = above.into_iter();
                     let above = above.map(|tenant| ClusterEvent::NotLowered { tenant });
                     output.events.extend(above);
                 }
@@ -125,7 +132,9 @@ impl Node {
         let (_, event) = self.host.state(now);
         output.events.extend(event);
         output.orders = self.orders(now);
-        output.register = self.host.register();
+        let orders = self.orders.as_ref();
+        let low = orders.is_some_and(|of| of.number == 0 && of.serial == self.applied);
+        output.register = self.host.register(low);
         let remembered = self.host.remembered();
         if self.remembered.as_ref() != Some(&remembered) {
             output.remember = Some(remembered.clone());

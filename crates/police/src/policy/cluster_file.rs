@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nicety_model::source::{Diagnostic, Kind, List, Raw, Time, Wrong};
+use nicety_model::source::{Diagnostic, List, Raw, Time, Wrong};
 use nicety_model::{integers, kind};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use super::Policy;
 use super::cluster::{
     Cluster, DEFAULT_CLUSTER_PERIOD, DEFAULT_LEASE, DEFAULT_PREFIX, Identity, User,
 };
-use super::file::{PolicyFile, TenantFile};
+use super::file::{Period, PolicyFile, TenantFile, between};
 
 /// Longest prefix, in bytes.
 const PREFIX_BYTES: usize = 256;
@@ -43,11 +43,11 @@ pub(super) struct ClusterFile {
     /// File with the password of `user`.
     #[schemars(with = "Option<FileName>")]
     password_file: Option<Spanned<FileName>>,
-    /// Time between two reports of a host, 200ms to 60s; `1s` when absent.
-    period: Option<ClusterPeriod>,
+    /// Time between two reports of a host, 100ms to 60s; `1s` when absent.
+    period: Option<Period>,
     /// How long etcd keeps a host that it does not hear, 5s to 600s and at least 5 periods; `10s`
     /// when absent.
-    #[schemars(with = "Option<LeaseTime>")]
+    #[schemars(with = "Option<Time>")]
     lease: Option<Spanned<LeaseTime>>,
     /// Number of hosts. A host that has never reached etcd then starts with its safe share, which
     /// the others leave free; without it such a host sends nothing for tenants with `total_max`.
@@ -151,30 +151,9 @@ kind!(
     |raw| { printable(raw, 255, Self::WANTED).map(Self) }
 );
 
-/// A duration within a range.
-fn between(raw: Raw<'_>, range: [u64; 2], example: &str) -> Result<Duration, Wrong> {
-    let [low, high] = range.map(Duration::from_millis);
-    let Time(time) = Time::of(raw)?;
-    if !(low..=high).contains(&time) {
-        return Err(Wrong::value(
-            format!("{{key}} = {{value}} is outside {low:?} to {high:?}"),
-            format!("write a duration such as \"{example}\""),
-        ));
-    }
-    Ok(time)
-}
-
-/// A period of the cluster.
-#[derive(Debug, Clone, Copy, JsonSchema)]
-struct ClusterPeriod(#[schemars(with = "String")] Duration);
-
-kind!(ClusterPeriod, "a duration in quotes, as in \"1s\"", |raw| {
-    between(raw, [200, 60_000], "1s").map(Self)
-});
-
 /// A lease.
-#[derive(Debug, Clone, Copy, JsonSchema)]
-struct LeaseTime(#[schemars(with = "String")] Duration);
+#[derive(Debug, Clone, Copy)]
+struct LeaseTime(Duration);
 
 kind!(LeaseTime, "a duration in quotes, as in \"10s\"", |raw| {
     let time = between(raw, [5_000, 600_000], "10s")?;

@@ -175,7 +175,7 @@ kind!(LimitRate, Rate::WANTED, |raw| {
 });
 
 /// A duration within a range, in milliseconds.
-fn between(raw: Raw<'_>, range: [u64; 2], example: &str) -> Result<Duration, Wrong> {
+pub(super) fn between(raw: Raw<'_>, range: [u64; 2], example: &str) -> Result<Duration, Wrong> {
     let [low, high] = range.map(Duration::from_millis);
     let Time(time) = Time::of(raw)?;
     if !(low..=high).contains(&time) {

@@ -129,17 +129,13 @@ fn a_grant_is_acknowledged_when_the_limits_are_no_higher() {
 #[test]
 fn it_takes_part_once_per_lease_and_only_with_safe_limits() {
     let mut host = host(None, Some(5));
-    assert_eq!(host.register(), None);
+    assert_eq!(host.register(true), None);
     host.take_lease(renewed(7, at(0)));
-    assert_eq!(host.register(), None);
-    apply(&mut host, at(0), 5);
-    assert_eq!(host.register().map(|of| of.lease), Some(7));
-    assert_eq!(host.register(), None);
-    host.take(Some(&record(7, 3, 60, 20)));
-    apply(&mut host, at(1), 60);
+    assert_eq!(host.register(false), None);
+    assert_eq!(host.register(true).map(|of| of.lease), Some(7));
+    assert_eq!(host.register(true), None);
     host.take_lease(Lease::Ended { lease: 7 });
     host.take_lease(renewed(8, at(2)));
-    assert_eq!(host.register(), None);
-    apply(&mut host, at(2), 20);
-    assert_eq!(host.register().map(|of| of.lease), Some(8));
+    assert_eq!(host.register(false), None);
+    assert_eq!(host.register(true).map(|of| of.lease), Some(8));
 }

@@ -51,6 +51,8 @@ pub struct Machine {
     wanted: Option<Registration>,
     /// The daemon stops before this stage.
     pub stall: Stage,
+    /// It stands still there, from the next orders on.
+    pub freezes: bool,
     /// Its daemon stands still.
     pub daemon_frozen: bool,
     /// The whole machine stands still, and sends nothing.
@@ -90,6 +92,7 @@ impl Machine {
             work: None,
             wanted: None,
             stall: Stage::Done,
+            freezes: false,
             daemon_frozen: false,
             frozen: false,
             heard: None,
@@ -110,13 +113,22 @@ impl Machine {
     /// Kills the daemon at any point; the guard lives on.
     pub fn kill(&mut self) {
         (self.node, self.work, self.wanted, self.heard) = (None, None, None, None);
-        (self.daemon_frozen, self.stall) = (false, Stage::Done);
+        (self.daemon_frozen, self.freezes, self.stall) = (false, false, Stage::Done);
     }
 
     pub fn start(&mut self) {
         if self.node.is_none() {
             self.node = Some(Node::new(self.settings.clone(), self.disk.clone()));
         }
+    }
+
+    /// Lets the daemon go on: it first does what it was about to do.
+    pub fn thaw(&mut self, now: Millis) -> Vec<Request> {
+        (self.daemon_frozen, self.freezes, self.stall) = (false, false, Stage::Done);
+        if self.frozen {
+            return Vec::new();
+        }
+        self.work(now)
     }
 
     /// The daemon can act.
@@ -213,6 +225,7 @@ impl Machine {
             }
         }
         if work.stage != Stage::Done {
+            self.daemon_frozen |= self.freezes;
             self.work = Some(work);
         }
         told.map_or_else(Vec::new, |applied| self.feed(now, &Input::Applied(applied)))

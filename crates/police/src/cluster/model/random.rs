@@ -40,13 +40,15 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         2 => Just(Link::Down),
         1 => Just(Link::Deaf),
     ];
-    let stage = prop_oneof![
-        3 => Just(Stage::Done),
-        1 => Just(Stage::Disk),
-        1 => Just(Stage::Guard),
-        1 => Just(Stage::Kernel),
-        1 => Just(Stage::Told),
-    ];
+    let stage = || {
+        prop_oneof![
+            3 => Just(Stage::Done),
+            1 => Just(Stage::Disk),
+            1 => Just(Stage::Guard),
+            1 => Just(Stage::Kernel),
+            1 => Just(Stage::Told),
+        ]
+    };
     let demand = prop_oneof![Just(0u64), Just(1_000_000), 0u64..200_000];
     let action = prop_oneof![
         8 => (250u64..3_000).prop_map(Action::Run),
@@ -56,7 +58,9 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         1 => (host(), any::<bool>()).prop_map(|(host, on)| Action::Machine(host, on)),
         1 => host().prop_map(Action::Kill),
         2 => host().prop_map(Action::Start),
-        2 => (host(), stage).prop_map(|(host, stage)| Action::Stall(host, stage)),
+        2 => (host(), stage()).prop_map(|(host, stage)| Action::Stall(host, stage)),
+        2 => (host(), stage()).prop_map(|(host, stage)| Action::FreezeAt(host, stage)),
+        1 => (host(), stage()).prop_map(|(host, stage)| Action::Restart(host, stage)),
         2 => (host(), any::<bool>()).prop_map(|(host, on)| Action::Elect(host, on)),
         4 => (host(), 0usize..2, demand).prop_map(|(h, t, d)| Action::Demand(h, t, d)),
         2 => (0usize..12).prop_map(Action::Again),

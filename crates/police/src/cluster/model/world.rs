@@ -35,8 +35,12 @@ pub enum Action {
     Daemon(usize, bool),
     /// Stops the machine, or lets it go on.
     Machine(usize, bool),
+    /// Stops the daemon when its next orders are carried out up to here.
+    FreezeAt(usize, Stage),
     Kill(usize),
     Start(usize),
+    /// Kills the daemon and starts another, which carries out orders only up to here.
+    Restart(usize, Stage),
     /// The daemon carries out orders only up to here.
     Stall(usize, Stage),
     Elect(usize, bool),
@@ -121,7 +125,21 @@ impl World {
                 }
             }
             Action::Link(host, link) => self.links[of(host)] = link,
-            Action::Daemon(host, frozen) => self.hosts[of(host)].daemon_frozen = frozen,
+            Action::Daemon(host, true) => self.hosts[of(host)].daemon_frozen = true,
+            Action::Daemon(host, false) => {
+                let requests = self.hosts[of(host)].thaw(self.now);
+                self.send(of(host), requests);
+            }
+            Action::FreezeAt(host, stage) => {
+                let host = &mut self.hosts[of(host)];
+                (host.stall, host.freezes) = (stage, true);
+            }
+            Action::Restart(host, stage) => {
+                let host = &mut self.hosts[of(host)];
+                host.kill();
+                host.start();
+                host.stall = stage;
+            }
             Action::Machine(host, frozen) => {
                 let host = of(host);
                 self.hosts[host].frozen = frozen;

@@ -1,0 +1,257 @@
+//! Three hosts with a daemon and a sender each; what arrives behind them is counted.
+
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use nicety_netdev::link::{Links, VethEnd};
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::shaper::{PortLimit, Shapers};
+use nicety_testkit::etcd::Etcd;
+use serde_json::Value;
+
+use super::{NUMBERS, TOTAL, WISH_MBIT};
+use crate::harness::{Call, Ended, Running, nicety};
+
+const SETUP: &str = "
+set -e
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link add sw type bridge
+for port in a1 u1; do ip link set $port master sw; done
+for port in sw a1 u1; do ip link set $port up; done
+bridge fdb add 02:00:00:00:00:99 dev u1 master static
+";
+
+/// Sends to where its host counts, at a rate that can be changed.
+struct Sender {
+    mbit: Arc<AtomicU64>,
+    end: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sender {
+    fn start(ns: &NetNs) -> Self {
+        let socket = ns.run(|| UdpSocket::bind("192.0.2.1:0")).unwrap().unwrap();
+        let (mbit, end) = (
+            Arc::new(AtomicU64::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (rate, ending) = (Arc::clone(&mbit), Arc::clone(&end));
+        let thread = std::thread::spawn(move || {
+            let packet = [0; 1200];
+            let mut owed = 0.0;
+            let mut last = Instant::now();
+            while !ending.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(5));
+                let elapsed = last.elapsed().as_secs_f64();
+                last = Instant::now();
+                // What a busy machine has kept it from is not sent at once.
+                owed = (owed + elapsed * rate.load(Ordering::Relaxed) as f64 * 1e6 / 8.0)
+                    .min(50_000.0);
+                while owed >= 1200.0 {
+                    owed -= 1200.0;
+                    let _ = socket.send_to(&packet, "192.0.2.99:9");
+                }
+            }
+        });
+        Self {
+            mbit,
+            end,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+pub struct Host {
+    pub name: String,
+    pub daemon: Option<Running>,
+    ns: NetNs,
+    sink: NetNs,
+    sender: Sender,
+    state: PathBuf,
+}
+
+impl Host {
+    fn new(etcd: &Etcd, number: u8, dir: &Path) -> Self {
+        let [ns, guest, sink] = ["host", "guest", "sink"].map(|name| NetNs::create(name).unwrap());
+        etcd.join(&ns, number).unwrap();
+        let links = Links::open(&ns).unwrap();
+        for (near, far, there) in [("a1", "a0", &guest), ("u1", "u0", &sink)] {
+            links
+                .add_veth(VethEnd::plain(&ns, near), VethEnd::plain(there, far))
+                .unwrap();
+        }
+        sh(&ns, SETUP);
+        sh(
+            &guest,
+            "ip link set a0 up && ip address add 192.0.2.1/24 dev a0 && \
+             ip neighbour add 192.0.2.99 lladdr 02:00:00:00:00:99 dev a0",
+        );
+        sh(&sink, "ip link set u0 address 02:00:00:00:00:99 up");
+        let name = format!("h{number}");
+        Self {
+            sender: Sender::start(&guest),
+            state: dir.join(&name),
+            name,
+            ns,
+            sink,
+            daemon: None,
+        }
+    }
+
+    /// Starts its daemon with `dir/policy.toml`.
+    pub fn start(&mut self, dir: &Path) {
+        let policy = dir.join("policy.toml");
+        let words = ["run", policy.to_str().unwrap(), "--label", &self.name];
+        let call = self.police(&words, &["setpriv", "--pdeathsig", "KILL"]);
+        self.daemon = Some(call.limit(Duration::from_secs(150)).start());
+    }
+
+    /// Runs `nicety police` with these words here.
+    pub fn run(&self, words: &[&str]) -> Ended {
+        self.police(words, &[]).run()
+    }
+
+    fn police(&self, words: &[&str], below: &[&str]) -> Call {
+        let state = ["--state", self.state.to_str().unwrap()];
+        let words = ["police"].iter().chain(words).chain(&state);
+        let (id, fd) = (std::process::id(), self.ns.as_fd().as_raw_fd());
+        let ns = format!("--net=/proc/{id}/fd/{fd}");
+        nicety(words).below(["nsenter", &ns].iter().chain(below))
+    }
+
+    /// What the kernel lets pass, in Mbit/s.
+    pub fn limit(&self) -> f64 {
+        match Shapers::open(&self.ns).unwrap().read("a1").unwrap() {
+            PortLimit::Limited(shape) => shape.rate.bps() / 1e6,
+            other => panic!("{}: {other:?}", self.name),
+        }
+    }
+
+    /// The host's part in the cluster, as its daemon has written it down.
+    fn cluster(&self) -> Option<Value> {
+        let text = std::fs::read(self.state.join("state.json")).ok()?;
+        let state: Value = serde_json::from_slice(&text).ok()?;
+        Some(state["cluster"].clone())
+    }
+
+    pub fn is(&self, key: &str, wanted: impl Into<Value>) -> bool {
+        let wanted = wanted.into();
+        self.cluster().is_some_and(|cluster| cluster[key] == wanted)
+    }
+
+    fn arrived(&self) -> u64 {
+        Links::open(&self.sink).unwrap().counters().unwrap()["u0"].rx_bytes
+    }
+
+    fn said(&self) -> String {
+        self.daemon
+            .as_ref()
+            .map_or_else(String::new, Running::stderr)
+    }
+}
+
+fn sh(ns: &NetNs, script: &str) {
+    let output = ns
+        .run(|| Command::new("sh").args(["-c", script]).output())
+        .unwrap()
+        .unwrap();
+    assert!(output.status.success(), "{script}: {output:?}");
+}
+
+/// What arrives, and when.
+struct Watch {
+    samples: Vec<(Instant, Vec<u64>)>,
+}
+
+impl Watch {
+    /// Rates of the last `window` in Mbit/s, by host.
+    fn rates(&self, window: Duration) -> Vec<f64> {
+        let (now, last) = self.samples.last().unwrap();
+        let from = self
+            .samples
+            .iter()
+            .rev()
+            .find(|(at, _)| *now - *at >= window);
+        let (then, first) = from.unwrap_or(&self.samples[0]);
+        let seconds = (*now - *then).as_secs_f64().max(0.001);
+        let bits = |(a, b): (&u64, &u64)| (b - a) as f64 * 8.0 / seconds / 1e6;
+        first.iter().zip(last).map(bits).collect()
+    }
+}
+
+pub struct Stage {
+    pub hosts: Vec<Host>,
+    /// Most of all hosts in two seconds, in Mbit/s.
+    pub highest: f64,
+    watch: Watch,
+}
+
+impl Stage {
+    /// Hosts without daemons, on etcd's bridge.
+    pub fn new(etcd: &Etcd, dir: &Path) -> Self {
+        Self {
+            hosts: NUMBERS.map(|number| Host::new(etcd, number, dir)).into(),
+            highest: 0.0,
+            watch: Watch {
+                samples: Vec::new(),
+            },
+        }
+    }
+
+    /// Counts until the hosts and what arrives of each are as wanted.
+    pub fn until(&mut self, what: &str, wanted: impl Fn(&[Host], &[f64]) -> bool) {
+        let begin = Instant::now();
+        let mut row = 0;
+        while row < 3 {
+            std::thread::sleep(Duration::from_millis(200));
+            let arrived = self.hosts.iter().map(Host::arrived).collect();
+            self.watch.samples.push((Instant::now(), arrived));
+            let sum: f64 = self.watch.rates(Duration::from_secs(2)).iter().sum();
+            // Frames are counted with their headers; a period of the limiters may be cut off at either end.
+            self.highest = self.highest.max(sum);
+            assert!(
+                sum <= 1.1 * TOTAL,
+                "{what}: {sum:.1} Mbit/s arrive of {TOTAL}"
+            );
+            let rates = self.watch.rates(Duration::from_secs(1));
+            row = if wanted(&self.hosts, &rates) {
+                row + 1
+            } else {
+                0
+            };
+            if begin.elapsed() > Duration::from_secs(40) {
+                let said: Vec<String> = self.hosts.iter().map(Host::said).collect();
+                let states: Vec<_> = self.hosts.iter().map(Host::cluster).collect();
+                panic!(
+                    "never {what}: {rates:?}\n{}\n{states:#?}",
+                    said.join("\n--\n")
+                );
+            }
+        }
+        let rates = self.watch.rates(Duration::from_secs(1));
+        println!(
+            "{what}: {:.1} s, {rates:.1?} Mbit/s",
+            begin.elapsed().as_secs_f64()
+        );
+    }
+
+    pub fn send(&self, on: [bool; 3]) {
+        for (host, on) in self.hosts.iter().zip(on) {
+            let mbit = if on { WISH_MBIT } else { 0 };
+            host.sender.mbit.store(mbit, Ordering::Relaxed);
+        }
+    }
+}
