@@ -31,6 +31,8 @@ pub(crate) struct Cluster {
     retired: Option<Session>,
     node: Node,
     guard: Option<Guard>,
+    /// Of an earlier policy: it guards until the limits are those of this one.
+    retired_guard: Option<Guard>,
     orders: Orders,
     /// The guard knows the orders, and the disk what the next daemon is to know.
     held: bool,
@@ -70,12 +72,15 @@ impl Cluster {
     ) -> std::io::Result<Self> {
         let memory = memory::file(directory);
         let node = Node::new(options.host.clone(), memory::read(&memory));
-        let retired = before.map(|before| {
-            if let Some(guard) = before.guard {
-                guard.end();
+        let (retired, retired_guard) = match before {
+            Some(before) => {
+                if let Some(older) = before.retired_guard {
+                    older.end();
+                }
+                (Some(before.session), before.guard)
             }
-            before.session
-        });
+            None => (None, None),
+        };
         let named = |name: &String| options.host.tenants.contains_key(name);
         let tenants = policy.tenants.iter().enumerate();
         let tenants = tenants.filter(|(_, tenant)| named(&tenant.name));
@@ -84,6 +89,7 @@ impl Cluster {
             retired,
             node,
             guard: None,
+            retired_guard,
             orders: Orders::default(),
             held: false,
             memory,
@@ -138,6 +144,12 @@ impl Cluster {
             };
             set.insert(name.clone(), there);
         }
+        let low = |(name, set): (&String, &BitRate)| *set <= self.limit(name).max;
+        if set.iter().all(low)
+            && let Some(guard) = self.retired_guard.take()
+        {
+            guard.end();
+        }
         let serial = self.orders.serial;
         self.feed(&Input::Applied(Applied { serial, set }));
         // Half of a period of the link early rather than late.
@@ -159,7 +171,7 @@ impl Cluster {
 
     /// The ports have been given back: neither guard nor lease is needed any more.
     pub(crate) fn stop(self) {
-        if let Some(guard) = self.guard {
+        for guard in self.guard.into_iter().chain(self.retired_guard) {
             guard.end();
         }
     }

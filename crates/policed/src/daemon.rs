@@ -304,8 +304,15 @@ fn enter(
     log: &Log,
 ) -> Result<Option<Cluster>, Error> {
     let entry = cluster::Options::of(policy, entry_name(&options.naming), netns)?;
-    let entered = entry.map(|entry| Cluster::start(policy, entry, directory, before, log));
-    Ok(entered.transpose()?)
+    match entry {
+        Some(entry) => Ok(Some(Cluster::start(policy, entry, directory, before, log)?)),
+        None => {
+            if let Some(before) = before {
+                before.stop();
+            }
+            Ok(None)
+        }
+    }
 }
 
 /// Puts back what a killed daemon has left changed; none when there is no such directory.

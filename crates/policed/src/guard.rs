@@ -9,6 +9,7 @@ mod process;
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -65,7 +66,9 @@ impl Guard {
     /// # Errors
     /// When it cannot be started, or does not answer.
     pub fn start(policy: &Policy, guarded: impl Fn(&str) -> bool) -> io::Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
+        // The program as it runs, also when an upgrade has replaced its file.
+        let mut child = Command::new("/proc/self/exe")
+            .arg0("nicety")
             .args(["police", "guard"])
             .current_dir("/")
             .stdin(Stdio::piped())

@@ -147,6 +147,12 @@ fn one_cap_holds_over_three_hosts_whoever_dies() {
         hosts.iter().all(granted) && full(rates) && rates.iter().all(|rate| *rate > 3.0)
     });
 
+    // A new policy begins with safe shares.
+    stage.hosts[cut].run(&["reload"]).assert_code(0);
+    stage.until("all are granted after a reload", |hosts, rates| {
+        hosts.iter().all(granted) && full(rates) && rates.iter().all(|rate| *rate > 3.0)
+    });
+
     // One stands still with nearly everything: its guard has lowered its port when its lease ends.
     let frozen = cut;
     stage.send([0, 1, 2].map(|host| host == frozen));
