@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz faults check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -23,7 +23,7 @@ fuzz: ## any bytes for everything that reads bytes of others, 10 min a target (F
 	@scripts/setup.sh bench
 	@scripts/fuzz.sh $(TARGETS)
 
-faults: ## accidents in everything that changes a machine: kills, failing system calls, two at once; a table
+faults: ## accidents in everything that changes a machine: kills, failing calls, power loss, little memory, clocks; a table
 	@scripts/setup.sh test
 	@scripts/faults.sh
 
@@ -76,6 +76,14 @@ static: ## one file without libraries, for any x86-64 Linux from 5.10 on; target
 check: ## format, lints, layers, cases and the tests of crates that only decide, in two minutes; ARGS=NAME picks tests
 	@scripts/setup.sh bench
 	@scripts/check.sh $(ARGS)
+
+audit: ## known weaknesses in what is built in, from the RustSec database; NICETY_ADVISORIES=DIRECTORY names a clone of it
+	@scripts/setup.sh test
+	@scripts/audit.sh
+
+miri: ## undefined behaviour in what counts frames and reads rings, with nightly Rust and Miri
+	@scripts/setup.sh bench
+	@scripts/miri.sh $(ARGS)
 
 deb: ## a Debian package of program, manual pages, completions, unit, plans; in target/debian
 	@scripts/setup.sh bench

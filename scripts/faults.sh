@@ -1,18 +1,43 @@
 #!/bin/bash
 # Accidents in everything that changes a machine: NICETY_FAULTS (200) of each kind. The table is target/faults.md.
+# Most scenes have a machine of their own and wait: NICETY_FAULTS_AT_ONCE (4) of them go on beside each other, and beside
+# those that look at this machine, one after the other. With arguments only the tests that they name run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/toolchain.sh
 out=${CARGO_TARGET_DIR:-target}/faults
-export NICETY_FAULTS=${NICETY_FAULTS:-200}
+export NICETY_FAULTS=${NICETY_FAULTS:-200} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
+alone=(bench:: children:: clocks:: machine:: memory:: power_loss_bench a_measured_device)
+others=("--test-threads=${NICETY_FAULTS_AT_ONCE:-4}")
+for name in "${alone[@]}"; do others+=(--skip "$name"); done
+
+accidents() {
+    local log=$out-$1.log
+    shift
+    cargo test --quiet --locked -p nicety --test faults -- --nocapture "$@" 2>&1 | tee "$log"
+}
+
+cargo test --quiet --locked -p nicety --test faults --no-run
+rm -f "$out"-*.log
 status=0
-cargo test --locked -p nicety --test faults -- --test-threads=1 --nocapture "$@" | tee "$out.log" || status=$?
+begun=$SECONDS
+if [ $# -gt 0 ]; then
+    accidents some --test-threads=1 "$@" || status=$?
+else
+    accidents alone --test-threads=1 "${alone[@]}" &
+    accidents others "${others[@]}" || status=$?
+    wait $! || status=$?
+fi
+read -r user system < <(times | tail -n 1)
 {
-    echo "Seed: $(sed -n 's/.*seed \([0-9]*\)$/\1/p' "$out.log" | head -n 1). Repeat with NICETY_FAULTS_SEED."
+    echo "Seed: $NICETY_FAULTS_SEED. Repeat with NICETY_FAULTS_SEED."
+    echo "Time: $((SECONDS - begun)) s; processors: $user in programs, $system in the kernel."
     echo
     echo "| scene | accident | count | result |"
     echo "|---|---|---:|---|"
-    grep -o 'FAULT | .*' "$out.log" | cut -c 7- || true
+    cat "$out"-*.log | grep -o 'FAULT | .*' | cut -c 7- | sort || true
+    echo
+    cat "$out"-*.log | grep -o 'SKIP .*' | sed 's/^/- /' || true
 } >"$out.md"
 cat "$out.md"
 exit "$status"

@@ -42,7 +42,7 @@ impl Sqlite {
     /// As those of [`Sqlite::open`], and when the file cannot be made.
     pub fn open_or_create(path: &Path) -> Result<Self, HistoryError> {
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent).map_err(|error| HistoryError::Denied {
+            nicety_store::make_dirs(parent).map_err(|error| HistoryError::Denied {
                 operation: "create",
                 place: path.display().to_string(),
                 why: error.to_string(),
@@ -85,6 +85,11 @@ impl Sqlite {
         }
         connection
             .pragma_update(None, "foreign_keys", true)
+            .map_err(failed)?;
+        // Without, a power loss brings the rollback journal back after its commit: a run that was said to be kept
+        // would be gone (sqlite.org/pragma.html#pragma_synchronous).
+        connection
+            .pragma_update(None, "synchronous", "EXTRA")
             .map_err(failed)?;
         if version < schema::KNOWN {
             schema::migrate(&mut connection).map_err(failed)?;

@@ -97,12 +97,7 @@ impl StateDir {
             path: path.to_owned(),
             source,
         };
-        let mut builder = std::fs::DirBuilder::new();
-        builder
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(error)?;
+        make(path).map_err(error)?;
         // A guard of this directory lives on when the terminal's folder is gone.
         let path = path.canonicalize().map_err(error)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -288,6 +283,25 @@ impl StateDir {
         let mode = Mode::RUSR | Mode::WUSR;
         Ok(rustix::fs::openat(&*self.dir, name, flags, mode)?.into())
     }
+}
+
+/// Makes a directory and those above it that are missing. Their names are on disk when this returns: after a power
+/// loss a journal in a directory that is gone undoes nothing.
+fn make(path: &Path) -> io::Result<()> {
+    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(path)?;
+    for made in missing {
+        let above = made.parent().filter(|above| !above.as_os_str().is_empty());
+        match File::open(above.unwrap_or(Path::new("."))) {
+            Ok(above) => above.sync_all()?,
+            // Who may write into a directory may still not read it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn file_name(id: u32) -> String {

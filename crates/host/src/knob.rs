@@ -4,6 +4,7 @@ mod file;
 mod functions;
 mod interface;
 mod rate;
+mod rights;
 mod thread;
 
 use std::cell::OnceCell;

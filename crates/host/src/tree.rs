@@ -101,6 +101,24 @@ impl Tree {
         }
     }
 
+    /// Removes what [`replace`](Self::replace) has left beside a file when it was killed, or the power went.
+    ///
+    /// # Errors
+    /// When the directory cannot be read or written.
+    pub fn sweep(&self, path: &Path) -> io::Result<()> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let names = match self.names(parent) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            names => names?,
+        };
+        for left in names.iter().filter(|left| is_beside(left, name)) {
+            self.remove(&parent.join(left))?;
+        }
+        Ok(())
+    }
+
     /// Removes a directory where it is empty.
     ///
     /// # Errors
@@ -121,7 +139,9 @@ impl Tree {
                 let above = self.directory(&so_far)?;
                 if let Component::Normal(name) = part {
                     match rustix::fs::mkdirat(&above, name, Mode::from_raw_mode(0o755)) {
-                        Ok(()) | Err(Errno::EXIST) => {}
+                        // A file that is synced in a directory whose name is lost is lost as well.
+                        Ok(()) => rustix::fs::fsync(&above)?,
+                        Err(Errno::EXIST) => {}
                         Err(error) => return Err(error.into()),
                     }
                 }
@@ -241,6 +261,17 @@ fn create_beside(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<(OsString, Fil
             file => return Ok((new, file?.into())),
         }
     }
+}
+
+/// Whether [`create_beside`] gives such a name for a file called `name`.
+fn is_beside(left: &OsStr, name: &OsStr) -> bool {
+    let random = left
+        .as_bytes()
+        .strip_prefix(b".")
+        .and_then(|rest| rest.strip_prefix(name.as_bytes()))
+        .and_then(|rest| rest.strip_prefix(b"."))
+        .and_then(|rest| rest.strip_suffix(b".new"));
+    random.is_some_and(|random| random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit))
 }
 
 fn random() -> io::Result<u64> {

@@ -75,7 +75,7 @@ impl LabState {
             VmAccel::Tcg => is_kvm,
         };
         if request.cpus.is_some_and(|cpus| cpus != self.cpus) {
-            Some(format!("has {}", plural(self.cpus.into(), "CPU")))
+            Some(format!("has {}", plural(self.cpus, "CPU")))
         } else if request.memory_mib.is_some_and(|mib| mib != self.memory_mib) {
             Some(format!("has {} MiB", self.memory_mib))
         } else {

@@ -3,7 +3,9 @@
 use crate::number::separated;
 
 /// `1 cell`, `3 cells`, `12,000 frames`, `2 directories`.
-pub fn plural(count: u64, noun: &str) -> String {
+pub fn plural(count: impl TryInto<u64>, noun: &str) -> String {
+    // Counts are of u64 or a smaller type.
+    let count = count.try_into().unwrap_or(u64::MAX);
     if count == 1 {
         return format!("1 {noun}");
     }

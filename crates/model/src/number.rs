@@ -5,6 +5,8 @@
 use crate::compare::Metric;
 use crate::{Fps, LossRatio};
 
+pub use crate::counted::plural;
+
 /// Shown where nothing was measured.
 pub const ABSENT: &str = "–";
 
@@ -45,11 +47,6 @@ pub(crate) fn separated(digits: &str) -> String {
 pub fn count(value: u64) -> String {
     // Counts stay far below 2^53, where f64 is exact.
     grouped(value as f64)
-}
-
-/// `1 cell`, `3 cells`.
-pub fn plural(n: usize, noun: &str) -> String {
-    crate::counted::plural(n as u64, noun)
 }
 
 /// Three significant digits with a decimal prefix: `245 k`, `1.49 M`, `812`.

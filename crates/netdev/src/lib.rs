@@ -11,6 +11,7 @@ pub mod hwtstamp;
 mod ifreq;
 pub mod link;
 pub mod napi;
+pub mod net_admin;
 pub mod net_error;
 mod netlink;
 pub mod netns;

@@ -27,6 +27,22 @@ pub enum NetError {
         #[source]
         source: io::Error,
     },
+    /// What changes interfaces needs a capability that this process has not.
+    #[error("{what} requires CAP_NET_ADMIN in this network namespace; {remedy}")]
+    NoNetAdmin {
+        /// What was to begin: `police run`.
+        what: String,
+        /// How to get the right.
+        remedy: &'static str,
+    },
+    /// EROFS: /proc/sys or /sys as containers have them.
+    #[error("{operation} {object}: read-only, as in a container; run nicety on the host")]
+    ReadOnly {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        object: String,
+    },
     /// EEXIST.
     #[error("{operation} {object}: the name is taken")]
     Exists {
@@ -124,7 +140,9 @@ pub enum NetError {
 impl Coded for NetError {
     fn code(&self) -> ProblemCode {
         match self {
-            Self::NotPermitted { .. } => ProblemCode::NoPrivilege,
+            Self::NotPermitted { .. } | Self::NoNetAdmin { .. } | Self::ReadOnly { .. } => {
+                ProblemCode::NoPrivilege
+            }
             Self::Unsupported { .. } => ProblemCode::KernelLacks,
             Self::TimedOut { .. } | Self::Silent { .. } => ProblemCode::KernelSilent,
             _ => ProblemCode::KernelRefused,
@@ -146,6 +164,7 @@ impl NetError {
                 object,
                 source,
             },
+            Some(Errno::ROFS) => Self::ReadOnly { operation, object },
             Some(Errno::EXIST) => Self::Exists {
                 operation,
                 object,
@@ -200,7 +219,7 @@ impl NetError {
 
     /// Whether the kernel refused for want of privilege.
     pub fn is_not_permitted(&self) -> bool {
-        matches!(self, Self::NotPermitted { .. })
+        matches!(self, Self::NotPermitted { .. } | Self::NoNetAdmin { .. })
     }
 
     /// Whether the kernel had no room for its answer.

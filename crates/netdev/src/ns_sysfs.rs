@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags};
 use rustix::thread::UnshareFlags;
 
@@ -123,10 +124,12 @@ fn detached() -> io::Result<OwnedFd> {
 /// Mounts over /sys in a mount namespace of the calling thread; the descriptor outlives both.
 fn in_passing_mount_namespace() -> io::Result<OwnedFd> {
     unshare_thread(UnshareFlags::NEWNS)?;
-    rustix::mount::mount_change(
-        "/",
-        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
-    )?;
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    match rustix::mount::mount_change("/", private) {
+        // In a chroot no mount is at the root; what is mounted over is enough.
+        Err(Errno::INVAL) => rustix::mount::mount_change("/sys", private)?,
+        done => done?,
+    }
     rustix::mount::mount(
         "sysfs",
         "/sys",

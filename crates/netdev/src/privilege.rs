@@ -191,7 +191,7 @@ pub fn enter_user_namespace() -> Result<(), PrivilegeError> {
     let gid = rustix::process::getegid().as_raw();
     let with_parent = rustix::process::parent_process_death_signal().unwrap_or(None);
     unshare_thread(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)
-        .map_err(|e| forbidden(e.into(), Path::new("/proc/sys")))?;
+        .map_err(|e| forbidden_here(e.into()))?;
     // Whoever gains capabilities loses the signal at the end of its parent (`commit_creds` in
     // kernel/cred.c); a refusal leaves a process that outlives it.
     let _ = rustix::process::set_parent_process_death_signal(with_parent);
@@ -201,7 +201,7 @@ pub fn enter_user_namespace() -> Result<(), PrivilegeError> {
     // the first thing to fail.
     write(UID_MAP, &format!("0 {uid} 1")).map_err(|e| match e {
         PrivilegeError::Proc { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            forbidden(source, Path::new("/proc/sys"))
+            forbidden_here(source)
         }
         other => other,
     })?;
@@ -245,8 +245,20 @@ const SWITCHES: [Switch; 3] = [
     },
 ];
 
-/// Names the setting that forbids user namespaces, reading sysctls below `sys`.
-fn forbidden(source: io::Error, sys: &Path) -> PrivilegeError {
+fn forbidden_here(source: io::Error) -> PrivilegeError {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    forbidden(source, Path::new("/proc/sys"), &mounts)
+}
+
+/// Whether the root of this process is a plain folder of its mount namespace: no mount is at `/` (fifth field,
+/// proc(5)). The kernel then makes no user namespace (user_namespaces(7)).
+fn in_chroot(mounts: &str) -> bool {
+    let at_root = |line: &str| line.split(' ').nth(4) == Some("/");
+    !mounts.is_empty() && !mounts.lines().any(at_root)
+}
+
+/// Names what forbids user namespaces, reading sysctls below `sys`. `mounts` is the process's mountinfo.
+fn forbidden(source: io::Error, sys: &Path, mounts: &str) -> PrivilegeError {
     let value = |name: &str| {
         std::fs::read_to_string(sys.join(name.replace('.', "/")))
             .ok()
@@ -263,9 +275,13 @@ fn forbidden(source: io::Error, sys: &Path) -> PrivilegeError {
         };
     }
     match source.kind() {
+        io::ErrorKind::PermissionDenied if in_chroot(mounts) => PrivilegeError::Forbidden {
+            cause: "this is a chroot".to_owned(),
+            remedy: "enter it with systemd-nspawn -D DIR".to_owned(),
+        },
         io::ErrorKind::PermissionDenied => PrivilegeError::Forbidden {
             cause: format!("{source}, by a security module or a container's seccomp filter"),
-            remedy: "allow unshare(CLONE_NEWUSER) there".to_owned(),
+            remedy: "allow unshare(CLONE_NEWUSER) there (containers: --privileged)".to_owned(),
         },
         _ => PrivilegeError::Kernel {
             operation: "enter user namespace",
@@ -318,6 +334,13 @@ mod tests {
     use super::*;
 
     const ALL: u64 = (1 << CAP_NET_ADMIN) | (1 << CAP_NET_RAW) | (1 << CAP_SYS_ADMIN);
+    /// What mountinfo shows in a chroot.
+    const CHROOT: &str = "63 43 0:21 / /proc rw,relatime - proc proc rw\n";
+
+    fn refused() -> io::Error {
+        io::Error::from_raw_os_error(libc::EPERM)
+    }
+
     const INITIAL: &str = "         0          0 4294967295\n";
 
     #[test]
@@ -375,10 +398,20 @@ mod tests {
             let file = sys.path().join(name);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, value).unwrap();
-            let error = forbidden(io::Error::from_raw_os_error(libc::EPERM), sys.path());
+            let error = forbidden(refused(), sys.path(), CHROOT);
             assert!(matches!(error, PrivilegeError::Forbidden { .. }));
             assert!(error.to_string().contains(remedy), "{error}");
         }
+    }
+
+    #[test]
+    fn a_chroot_is_told_from_a_sandbox() {
+        let sys = tempfile::tempdir().unwrap();
+        let said = |mounts| forbidden(refused(), sys.path(), mounts).to_string();
+        assert!(said(CHROOT).contains("(this is a chroot); run as root, or enter it"));
+        let whole = CHROOT.to_owned() + "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n";
+        assert!(said(&whole).contains("seccomp filter"));
+        assert!(said("").contains("seccomp filter"));
     }
 
     #[test]

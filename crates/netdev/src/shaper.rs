@@ -315,6 +315,24 @@ impl Shapers {
         Ok(left.len())
     }
 
+    /// Takes away what was left of limits that were half made, or half taken away: they limit nothing. Returns at how
+    /// many ports. Nobody else may be setting limits meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn sweep_unused(&self) -> Result<usize, NetError> {
+        let survey = self.survey()?;
+        let port =
+            |face: &Face| survey.face_at(port_of(&face.name).filter(|_| face.kind == "ifb")?);
+        // Where the kernel does not say what it is for, it stays.
+        let is_unused = |port: &&Face| matches!(self.limit_of(port, &survey), Ok(PortLimit::Open));
+        let left: Vec<&Face> = survey.faces().filter_map(port).filter(is_unused).collect();
+        for port in &left {
+            self.remove_in(&port.name, &survey)?;
+        }
+        Ok(left.len())
+    }
+
     fn face<'a>(&self, port: &str, survey: &'a Survey) -> Result<&'a Face, NetError> {
         crate::link::check_name(port)?;
         survey.face(port).ok_or_else(|| {

@@ -369,8 +369,13 @@ fn forbidden(_: Privilege) {
         .env(FORBID, "1")
         .output()
         .unwrap();
+    let said = String::from_utf8(child.stdout).unwrap();
+    if said.starts_with("SKIP ") {
+        print!("{said}");
+        return;
+    }
     assert_eq!(
-        String::from_utf8(child.stdout).unwrap(),
+        said,
         "enter user namespace: forbidden on this host (user.max_user_namespaces = 0); \
          run as root, or have root set it: sysctl -w user.max_user_namespaces=10000\n"
     );
@@ -379,7 +384,11 @@ fn forbidden(_: Privilege) {
 /// The limit belongs to a user namespace: set to nothing inside one, it forbids further ones
 /// there and disturbs nobody else.
 fn forbid_user_namespaces() -> ExitCode {
-    enter_user_namespace().unwrap();
+    // In a chroot there is none to forbid further ones in.
+    if let Err(error) = enter_user_namespace() {
+        println!("SKIP forbidden_user_namespaces_are_explained: {error}");
+        return ExitCode::SUCCESS;
+    }
     std::fs::write("/proc/sys/user/max_user_namespaces", "0").unwrap();
     println!("{}", enter_user_namespace().unwrap_err());
     ExitCode::SUCCESS

@@ -9,6 +9,7 @@ mod explain;
 mod exposition;
 mod guest;
 mod inspect;
+mod kvm;
 mod lab;
 mod output;
 mod pages;

@@ -1,6 +1,6 @@
 //! The only place that talks to the terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::cli::output::{Format, FormatArgs, GlobalArgs, When};
 use crate::exit::Failure;
+use crate::terminal::Stream;
 
 /// Width assumed when standard output is not a terminal.
 const PLAIN_WIDTH: u16 = 160;
@@ -194,20 +195,10 @@ pub fn written(what: &str, result: io::Result<()>) -> Result<bool, Failure> {
 
 /// How the table may look on standard output.
 pub fn table_options() -> Options {
-    let stdout = io::stdout();
-    let terminal = stdout.is_terminal();
-    let width = terminal_width().filter(|_| terminal).unwrap_or(PLAIN_WIDTH);
     Options {
-        width,
-        colour: colour(&stdout),
+        width: Stream::Output.width().unwrap_or(PLAIN_WIDTH),
+        colour: colour(&io::stdout()),
     }
-}
-
-fn terminal_width() -> Option<u16> {
-    rustix::termios::tcgetwinsize(io::stdout())
-        .ok()
-        .map(|size| size.ws_col)
-        .filter(|w| *w > 0)
 }
 
 /// Standard output, or a file. `-` is standard output.

@@ -4,7 +4,6 @@ use std::cell::{OnceCell, RefCell};
 use std::io::{self, IsTerminal};
 
 use indicatif::ProgressBar;
-use nicety_guests::ProofWait;
 use nicety_model::probe::{Answer, Area, ProbeReport};
 use nicety_report::probe as text;
 use nicety_runner::probe::{self, Request};
@@ -12,6 +11,7 @@ use nicety_runner::{Event, Observer, Stage};
 
 use crate::cli::host::ProbeArgs;
 use crate::exit::{Exit, Failure};
+use crate::kvm;
 use crate::output;
 use crate::signals::Signals;
 
@@ -29,19 +29,11 @@ pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     Ok(exit(&report))
 }
 
-/// What a wait for the kernel that proves KVM looks like.
-pub fn proof_of_kvm(wait: ProofWait) -> String {
-    format!(
-        "booting a kernel to see whether KVM works, {} s of up to {} s",
-        wait.elapsed.as_secs(),
-        wait.at_most.as_secs()
-    )
-}
-
 /// A line that moves on a terminal. Elsewhere only the one step that may take long is told, once.
 #[derive(Default)]
 struct Progress {
     bar: RefCell<Option<ProgressBar>>,
+    told: kvm::Once,
     /// From the step on that can be skipped; before it Ctrl-C ends the program, which holds nothing.
     signals: OnceCell<Option<Signals>>,
 }
@@ -78,15 +70,9 @@ impl Observer for Progress {
                 self.turn(format!("trying {} {name}", kind(area)));
             }
             Stage::Accelerator(wait) if terminal => {
-                self.turn(format!("{}; Ctrl-C skips", proof_of_kvm(wait)));
+                self.turn(format!("{}; Ctrl-C skips", kvm::moving(wait)));
             }
-            Stage::Accelerator(wait) if self.bar.borrow().is_none() => {
-                *self.bar.borrow_mut() = Some(ProgressBar::hidden());
-                output::say(&format!(
-                    "nicety: booting a kernel to see whether KVM works, up to {} s; --quick or Ctrl-C skips it",
-                    wait.at_most.as_secs()
-                ));
-            }
+            Stage::Accelerator(wait) => self.told.say(wait, "; --quick or Ctrl-C skips it"),
             _ => {}
         }
     }

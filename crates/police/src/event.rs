@@ -241,8 +241,8 @@ impl fmt::Display for Event {
                 f,
                 "{file} is taken: {} shared among {} with {}",
                 readable(capacity.0 as f64),
-                plural(*tenants as u64, "tenant"),
-                plural(*ports as u64, "port")
+                plural(*tenants, "tenant"),
+                plural(*ports, "port")
             ),
             Self::PolicyRefused(why) => write!(f, "the old policy goes on: {why}"),
             Self::Sharing {
@@ -255,11 +255,11 @@ impl fmt::Display for Event {
                 "sharing {} among {} with {}, every {period:?}; \
                  Ctrl-C puts everything back",
                 readable(capacity.0 as f64),
-                plural(*tenants as u64, "tenant"),
-                plural(*ports as u64, "port")
+                plural(*tenants, "tenant"),
+                plural(*ports, "port")
             ),
             Self::Adopted(ports) => {
-                let ports = plural(*ports as u64, "port");
+                let ports = plural(*ports, "port");
                 write!(f, "taking over {ports} from a daemon that was killed")
             }
             Self::GuaranteesScaled => {
@@ -314,11 +314,11 @@ impl fmt::Display for Event {
                 ports.join(", ")
             ),
             Self::Restored(ports) => {
-                let ports = plural(*ports as u64, "port");
+                let ports = plural(*ports, "port");
                 write!(f, "the limits of {ports} are as they were found")
             }
             Self::Kept(ports) => {
-                write!(f, "the limits of {} stay", plural(*ports as u64, "port"))
+                write!(f, "the limits of {} stay", plural(*ports, "port"))
             }
         }
     }

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use nicety_host::journal::{Lock, StateDir};
 use nicety_model::run::Naming;
+use nicety_netdev::net_admin;
 use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::liveness::answer_timeout;
 use nicety_police::port_watch::PortWatch;
@@ -26,7 +28,7 @@ use crate::board::{Board, Shown};
 use crate::guests::{self, Channels, Softs};
 use crate::log::Log;
 use crate::originals::Originals;
-use crate::ports::{Look, Ports};
+use crate::ports::{Links, Look, Ports};
 use crate::record::Recorder;
 use crate::service::{Notifier, ServiceRequest, signals};
 use crate::soft_limits::SoftLimits;
@@ -105,6 +107,7 @@ impl Daemon {
     pub fn start(policy: &PolicyFile, options: Options, log: Log) -> Result<Self, Error> {
         let requests = signals()?;
         let PolicyFile { policy, file, .. } = policy;
+        net_admin::require(&NetNs::current()?, "police run")?;
         let mut ports = Ports::open(Some(policy), &log)?;
         check(policy, file, &mut ports, options.absent_ok, &log)?;
         let alone = Alone::claim(ports.namespace(), &log)?;
@@ -278,7 +281,10 @@ pub fn restore(directory: &Path, log: &Log) -> Result<Option<Restored>, Error> {
     let (state, _lock) = state::take(directory)?;
     let mut originals = Originals::open(&state, &ports, log)?;
     if originals.is_empty() {
+        // Of one that could not take all of it away.
+        ports.at_links(Links::sweep_all).transpose()?;
         return Ok(Some(Restored::default()));
     }
+    net_admin::require(&NetNs::current()?, "police restore")?;
     originals.restore(&mut ports, "asked to").map(Some)
 }

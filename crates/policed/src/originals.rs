@@ -205,7 +205,7 @@ impl Originals {
         });
         let back = self.release(ports, |_| false);
         let bad = back.iter().filter(|port| is_bad(&port.outcome)).count();
-        let swept = ports.at_links(Links::sweep);
+        let swept = ports.at_links(Links::sweep_all);
         begun?;
         if self.is_empty() {
             self.file.append(&journal::Event::RolledBack)?;

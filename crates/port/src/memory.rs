@@ -23,7 +23,12 @@ impl Memory {
     /// `bytes` bytes of zeros that the kernel may read and write as well.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
+        // Miri, which `make miri` runs, knows no POPULATE.
+        let populate = match cfg!(miri) {
+            true => MapFlags::empty(),
+            false => MapFlags::POPULATE,
+        };
+        let flags = MapFlags::PRIVATE | populate;
         // SAFETY: a new mapping where the kernel chooses; nothing else is there.
         let start = unsafe { mmap_anonymous(null_mut(), bytes, prot, flags) }?;
         Self::at(start.cast(), bytes)

@@ -45,7 +45,7 @@ impl Group<'_> {
         let is_end = |end: f64| self.visits().any(|fps| (fps - end).abs() <= 1e-9 * fps);
         let whole = is_end(estimate.low_fps) && is_end(estimate.high_fps);
         let of = if whole { "range of" } else { "from" };
-        let visits = number::plural(estimate.visits as usize, "visit");
+        let visits = number::plural(estimate.visits, "visit");
         Some(format!("{}, {of} {visits}", number::share(confidence)))
     }
 

@@ -38,7 +38,7 @@ fn machine(page: &mut Page, facts: &HostFacts) {
     page.line(&format!(
         "{}, {}: {}, {}, {}",
         host.cpu_model,
-        plural(host.cpus as usize, "CPU"),
+        plural(host.cpus, "CPU"),
         plural(sockets, "socket"),
         plural(cores, "core"),
         plural(facts.cpu.nodes.len().max(1), "node"),

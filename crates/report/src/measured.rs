@@ -155,7 +155,7 @@ fn rates(cell: &MeasuredCell, room: Room) -> Markup {
         cell.cell
     );
     let told = |(pairs, rate): (f64, f64)| {
-        let pairs = number::plural(pairs as usize, "pair");
+        let pairs = number::plural(pairs as u64, "pair");
         format!("{pairs}: {} {}", number::rate(rate), unit(cell.unit))
     };
     room.draw(240.0, |size| {

@@ -28,9 +28,9 @@ pub fn status(state: &State) -> Page {
     ));
     page.line(&format!(
         "{}, {} written, {}",
-        plural(count(state.periods), "period"),
-        plural(count(state.writes), "limit"),
-        plural(count(state.errors), "error"),
+        plural(state.periods, "period"),
+        plural(state.writes, "limit"),
+        plural(state.errors, "error"),
     ));
     let soft = |bps: Option<f64>| bps.map_or("none".into(), Cell::rate);
     let guarantee = |bps: u64| match bps {
@@ -69,10 +69,6 @@ pub fn status(state: &State) -> Page {
         ],
     );
     page
-}
-
-fn count(value: u64) -> usize {
-    usize::try_from(value).unwrap_or(usize::MAX)
 }
 
 fn holds(port: &PortDecision) -> Cell {

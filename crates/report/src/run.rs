@@ -132,7 +132,7 @@ fn page(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Repor
     doc.page.generator = Some(format!("nicety {}", host.nicety));
     let mut eyebrow = format!("nicety bench · {}", head.started.replace('T', " "));
     if !host.cpu_model.is_empty() {
-        let cpus = plural(host.cpus as usize, "CPU");
+        let cpus = plural(host.cpus, "CPU");
         eyebrow.push_str(&format!(" · {}, {cpus}", host.cpu_model));
     }
     if !host.kernel.is_empty() {

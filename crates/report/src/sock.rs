@@ -61,7 +61,7 @@ pub(crate) fn section(
     }
     for series in series.iter().filter(|series| !series.curve.is_empty()) {
         let end = match series.saturated_at {
-            Some(pairs) => format!("saturated with {}", plural(pairs.into(), "pair")),
+            Some(pairs) => format!("saturated with {}", plural(pairs, "pair")),
             None => "the rate still grew with the most pairs tried".to_owned(),
         };
         blocks.push(Block::Text(format!("{}: {end}", series.name)));
@@ -254,7 +254,7 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
             notes.push(format!(
                 "{}: {}, the {} % interval is {width} of the mean wide; {} % asked, {word}",
                 series.name,
-                plural(series.results.len() as u64, "repeat"),
+                plural(series.results.len(), "repeat"),
                 c.level_percent,
                 c.asked_width_percent,
             ));
@@ -262,7 +262,7 @@ fn notes(series: &[SockSeries], more: Vec<String>) -> Vec<String> {
             notes.push(format!(
                 "{}: {}, {} to {}",
                 series.name,
-                plural(spread.n.into(), "repeat"),
+                plural(spread.n, "repeat"),
                 number::grouped(spread.min),
                 number::grouped(spread.max)
             ));

@@ -77,7 +77,10 @@ fn active(all: &[TransactionReport]) -> String {
     let (Some(first), Some(last)) = (all.first(), all.last()) else {
         return "Nothing is changed here.".to_owned();
     };
-    let settings = plural(all.iter().map(|of| of.settings.len()).sum(), "setting");
+    let settings = plural(
+        all.iter().map(|of| of.settings.len()).sum::<usize>(),
+        "setting",
+    );
     let whose = match all.len() {
         1 => format!("transaction {}", first.transaction),
         more => format!("{more} transactions"),

@@ -124,8 +124,8 @@ fn heading(nic: &PhysicalFunction) -> String {
     words.extend(nic.pci.clone());
     words.push(link);
     words.push(match nic.total {
-        Some(total) => format!("{} of {}", nic.enabled, plural(total.into(), "function")),
-        None => plural(nic.enabled.into(), "function"),
+        Some(total) => format!("{} of {}", nic.enabled, plural(total, "function")),
+        None => plural(nic.enabled, "function"),
     });
     if nic.untold > 0 {
         words.push(format!("{} not told by the driver", nic.untold));

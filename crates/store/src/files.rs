@@ -10,9 +10,25 @@ use serde::de::DeserializeOwned;
 use crate::error::StoreError;
 use crate::lines::decode;
 
-/// Makes a directory and those above it, where they are not there yet.
+/// Makes a directory and those above it, where they are not there yet. Their names are on disk when this returns.
+///
+/// # Errors
+/// When one of them cannot be made, is no directory, or the disk fails.
+pub fn make_dirs(path: &Path) -> std::io::Result<()> {
+    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    fs::create_dir_all(path)?;
+    let mut above = missing.into_iter().filter_map(Path::parent);
+    above.try_for_each(|above| match sync_names(above) {
+        // Who may write into a directory may still not read it.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    })
+}
+
+/// The same for a run directory.
 pub(crate) fn make_dir(path: &Path) -> Result<(), StoreError> {
-    fs::create_dir_all(path).map_err(|source| match source.kind() {
+    make_dirs(path).map_err(|source| match source.kind() {
         ErrorKind::AlreadyExists => StoreError::NotADirectory {
             path: path.to_owned(),
         },
@@ -61,14 +77,15 @@ fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// Makes new names in a directory survive a crash.
 pub(crate) fn sync_dir(directory: &Path) -> Result<(), StoreError> {
-    let directory = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
+    sync_names(directory).map_err(|source| StoreError::io("sync", directory, source))
+}
+
+fn sync_names(directory: &Path) -> std::io::Result<()> {
+    let directory = match directory.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => directory,
     };
-    File::open(directory)
-        .and_then(|handle| handle.sync_all())
-        .map_err(|source| StoreError::io("sync", directory, source))
+    File::open(directory)?.sync_all()
 }
 
 /// Replaces a JSON file.

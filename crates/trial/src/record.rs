@@ -241,7 +241,7 @@ fn validity(spec: &TrialSpec, report: &EngineReport) -> Validity {
                     "offered {} of {} frames/s; the schedule slipped {}, by {:.1} ms in all",
                     short(pacing.offered_fps),
                     short(spec.load.0),
-                    plural(pacing.slips as usize, "time"),
+                    plural(pacing.slips, "time"),
                     pacing.slipped_s * 1e3
                 ),
             };

@@ -11,14 +11,17 @@ use crate::error::Stop;
 use crate::path_mtu::PathCheck;
 use crate::{Listener, Transaction, TuneError, TuneEvent, Work, guard};
 
-/// Whether the changes can begin: no other transaction waits, and every setting is as the plan says.
+/// Whether the changes can begin: no other transaction waits, the rights are there, and every setting is as
+/// the plan says.
 ///
 /// # Errors
-/// [`TuneError::Unfinished`], [`TuneError::Moved`].
+/// [`TuneError::Unfinished`], [`TuneError::Knob`], [`TuneError::Moved`].
 pub fn check(work: &Work, changes: &[&Change], listener: Listener<'_>) -> Result<(), TuneError> {
     if let Some(id) = unfinished(&work.phases()?) {
         return Err(TuneError::Unfinished { id });
     }
+    // Without rights no journal is left.
+    work.may_write(changes.iter().map(|change| &change.knob))?;
     let mut settings = 0;
     for change in changes {
         let event = match work.knobs.read(&change.knob) {
@@ -88,6 +91,8 @@ impl Transaction<'_> {
 /// # Errors
 /// Why nothing was changed, or [`TuneError::NotCommitted`].
 pub fn commit(work: &Work, changes: &[&Change]) -> Result<u32, TuneError> {
+    // Without rights no journal is left.
+    work.may_write(changes.iter().map(|change| &change.knob))?;
     let mut transaction = Transaction::begin(work, Duration::ZERO)?;
     if let Err(stop) = transaction.write(changes) {
         let outcomes = transaction.undo(&stop.to_string(), false)?;

@@ -128,6 +128,15 @@ pub enum TuneError {
         /// Where it stands.
         phase: Phase,
     },
+    /// The process may not change what a transaction has changed.
+    #[error("transaction {id} cannot be undone: {source}")]
+    NotUndone {
+        /// Transaction.
+        id: u32,
+        /// What is missing.
+        #[source]
+        source: KnobError,
+    },
     /// Only what is confirmed here can be kept.
     #[error(
         "transaction {id} is {}, or of another boot or network namespace; persist keeps only what is confirmed here",
@@ -231,8 +240,13 @@ impl Coded for TuneError {
             Self::NothingToKeep => ProblemCode::NothingToKeep,
             Self::DeadPath(_) => ProblemCode::DeadPath,
             Self::Journal(_) => ProblemCode::StorageRefuses,
-            Self::Net(error) | Self::Knob(KnobError::Net(error)) => error.code(),
-            Self::Knob(_) => ProblemCode::KernelRefused,
+            Self::Net(error)
+            | Self::Knob(KnobError::Net(error))
+            | Self::NotUndone {
+                source: KnobError::Net(error),
+                ..
+            } => error.code(),
+            Self::Knob(_) | Self::NotUndone { .. } => ProblemCode::KernelRefused,
             Self::Probe(_) => ProblemCode::Unreachable,
             Self::Program(_) | Self::Guard { .. } | Self::NoGuard => ProblemCode::NoGuard,
             Self::NoStateDirectory | Self::PeerOfRecord => ProblemCode::BadValue,

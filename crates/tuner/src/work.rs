@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use nicety_advisor::transaction::{self, Elsewhere, Here, Meant, Purpose, Recovery};
 use nicety_host::journal::{JournalError, Lock, StateDir, boot_id, since_boot};
-use nicety_host::knob::Knobs;
+use nicety_host::knob::{KnobError, Knobs};
 use nicety_host::roots::ProcRoot;
 use nicety_model::journal::{Event, Journal, Phase, TransactionReport};
+use nicety_model::knob::Knob;
 
 use crate::{Listener, Transaction, TuneError, TuneEvent};
 
@@ -93,7 +94,7 @@ impl Work {
         }
     }
 
-    fn recover(&self, id: u32, journal: Journal) -> Result<Option<TuneEvent>, JournalError> {
+    fn recover(&self, id: u32, journal: Journal) -> Result<Option<TuneEvent>, TuneError> {
         match transaction::recovery(&journal, self.here()) {
             Recovery::None => Ok(None),
             Recovery::NeverBegan => {
@@ -111,6 +112,7 @@ impl Work {
             Recovery::InNamespace(netns) => Ok(Some(TuneEvent::InNamespace { id, netns })),
             Recovery::Undo(cause) => {
                 let mut left = Transaction::resume(&self.state, &self.knobs, id, journal)?;
+                self.may_undo(&left)?;
                 let outcomes = left.undo(cause.words(), false)?;
                 Ok(Some(TuneEvent::Recovered {
                     id,
@@ -163,6 +165,31 @@ impl Work {
                 Elsewhere::Namespace(netns) => TuneError::OtherNamespace { id, netns },
             },
         )
+    }
+
+    /// Refuses to undo a transaction without the rights for it: the attempt would close its journal, and
+    /// nobody could undo it any more.
+    ///
+    /// # Errors
+    /// [`TuneError::NotUndone`].
+    pub fn may_undo(&self, transaction: &Transaction<'_>) -> Result<(), TuneError> {
+        let id = transaction.id();
+        let steps = transaction.journal().steps();
+        let knobs = steps.iter().map(|step| &step.change.knob);
+        self.may_write(knobs)
+            .map_err(|source| TuneError::NotUndone { id, source })
+    }
+
+    /// Refuses settings that this process may not change. What is no setting at all is found out later.
+    pub(crate) fn may_write<'a>(
+        &self,
+        mut knobs: impl Iterator<Item = &'a Knob>,
+    ) -> Result<(), KnobError> {
+        let refused = |knob| {
+            let asked = self.knobs.may_write(knob);
+            asked.err().filter(|e| matches!(e, KnobError::Net(_)))
+        };
+        knobs.find_map(refused).map_or(Ok(()), Err)
     }
 
     /// A transaction with the values its settings have now.

@@ -75,15 +75,32 @@ pub(super) fn write(knob: &Knob, path: &str, text: &str) -> Result<(), KnobError
         true => remove(&tree, &below),
         false => tree.replace(&below, text.as_bytes()),
     });
-    done.map_err(|error| NetError::new("write", path, error).into())
+    let swept = Tree::open(&root).and_then(|tree| tree.sweep(&below));
+    done.and(swept)
+        .map_err(|error| NetError::new("write", path, error).into())
+}
+
+/// Removes what a writer that was killed, or lost its power, has left beside a file, and the folders made for it.
+pub(super) fn tidy(knob: &Knob, path: &str) -> Result<(), KnobError> {
+    let (root, below) = check(knob, path)?;
+    let tidied = Tree::open(&root).and_then(|tree| {
+        tree.sweep(&below)?;
+        own_folders(&tree);
+        Ok(())
+    });
+    tidied.map_err(|error| NetError::new("tidy", path, error).into())
+}
+
+fn own_folders(tree: &Tree) {
+    for folder in OWN_FOLDERS {
+        // Fails where something is left in it, as it should.
+        let _ = tree.remove_dir(Path::new(folder));
+    }
 }
 
 fn remove(tree: &Tree, path: &Path) -> io::Result<()> {
     if tree.remove(path)? {
-        for folder in OWN_FOLDERS {
-            // Fails where something is left in it, as it should.
-            let _ = tree.remove_dir(Path::new(folder));
-        }
+        own_folders(tree);
     }
     Ok(())
 }
@@ -160,6 +177,18 @@ mod tests {
         assert_eq!(read(&knob, text).unwrap(), "two\n");
         assert_eq!(kept_below(dir.path()), std::slice::from_ref(&path));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        // Of a writer that lost its power.
+        let torn = path.with_file_name(".a.xml.0123456789abcdef.new");
+        fs::write(&torn, "tw").unwrap();
+        fs::write(
+            path.with_file_name(".b.xml.0123456789abcdef.new"),
+            "another's",
+        )
+        .unwrap();
+        tidy(&knob, text).unwrap();
+        assert!(!torn.exists());
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2);
+        fs::remove_file(path.with_file_name(".b.xml.0123456789abcdef.new")).unwrap();
         write(&knob, text, "").unwrap();
         write(&knob, text, "").unwrap();
         assert!(kept_below(dir.path()).is_empty());

@@ -112,6 +112,7 @@ impl Knobs {
                     _ => {}
                 }
             }
+            Knob::File { path } => super::file::tidy(knob, path)?,
             _ => {}
         }
         Ok(())

@@ -172,7 +172,7 @@ notes! {
 
         "N111" "few-visits" Caution Problem
         FewVisits { visits: u32 }
-            => ("Only {} found a number.", plural(*visits as usize, "visit")) + "Allow more time.",
+            => ("Only {} found a number.", plural(*visits, "visit")) + "Allow more time.",
 
         "N112" "visits-differ" Caution Problem
         VisitsDiffer { visits: usize }
@@ -269,7 +269,7 @@ fn stopped(confirm: SetApart) -> String {
     let told: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, how)| format!("{how} {}", plural(*count as usize, "time")))
+        .map(|(count, how)| format!("{how} {}", plural(*count, "time")))
         .collect();
     match told.is_empty() {
         true => "CPUs were stopped".to_owned(),

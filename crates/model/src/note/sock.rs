@@ -33,13 +33,13 @@ notes! {
         "N126" "rate-missed-by-sender" Warning Problem
         RateMissedBySender { unsent: u64 }
             => ("The sender is too slow for this rate: {} due before the end {} not sent.",
-                plural(*unsent as usize, "datagram"), were(*unsent))
+                plural(*unsent, "datagram"), were(*unsent))
             + "Ask for a lower rate, or use more flows and CPUs.",
 
         "N127" "rate-missed-by-path" Warning Problem
         RateMissedByPath { unsent: u64 }
             => ("The path is too slow for this rate: {} due before the end {} not sent.",
-                plural(*unsent as usize, "request"), were(*unsent))
+                plural(*unsent, "request"), were(*unsent))
             + "Ask for a lower rate.",
 
         "N128" "no-zero-copy" Info Condition
@@ -53,12 +53,12 @@ notes! {
         "N130" "buffer-full" Caution Problem
         BufferFull { requests: u64 }
             => ("{} {} dropped because the server's socket buffer was full.",
-                plural(*requests as usize, "request"), were(*requests))
+                plural(*requests, "request"), were(*requests))
             + "Give the server CPU time, or raise net.core.rmem_max.",
 
         "N131" "strangers" Info Condition
         Strangers { connections: u64 }
-            => ("{} from other hosts {} closed.", plural(*connections as usize, "connection"), were(*connections)),
+            => ("{} from other hosts {} closed.", plural(*connections, "connection"), were(*connections)),
 
         "N132" "other-clients" Warning Problem
         OtherClients

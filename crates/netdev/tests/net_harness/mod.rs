@@ -31,7 +31,8 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
     if level == Privilege::Ordinary
         && let Err(error) = enter_user_namespace()
     {
-        println!("{suite}: {} tests skipped: {error}", tests.len());
+        let skip = |(name, _): &Test| println!("SKIP {name}: {error}");
+        tests.iter().for_each(skip);
         return ExitCode::SUCCESS;
     }
     let level = privilege().unwrap();
@@ -50,7 +51,7 @@ pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
     for (name, test) in chosen() {
         let passed = catch_unwind(AssertUnwindSafe(|| test(level))).is_ok();
         println!(
-            "test {name} ({level:?}) ... {}",
+            "test {level:?}::{name} ... {}",
             if passed { "ok" } else { "FAILED" }
         );
         failed += usize::from(!passed);

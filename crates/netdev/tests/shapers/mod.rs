@@ -72,6 +72,16 @@ pub(crate) fn port_limits(_: Privilege) {
     root_limits(&shapers);
     assert_eq!(shapers.read("x").unwrap(), PortLimit::Open);
 
+    // Half made: nothing is led to it.
+    let index = pair.near_links.get("x").unwrap().index;
+    let name = format!("nicety{index}");
+    pair.near_links.add_ifb(&name, None).unwrap();
+    assert_eq!(shapers.sweep().unwrap(), 0);
+    assert_eq!(shapers.sweep_unused().unwrap(), 1);
+    assert_eq!(names(&pair.near_links), before);
+    shapers.set("x", shape(5, false), BURST).unwrap();
+    assert_eq!(shapers.sweep_unused().unwrap(), 0);
+
     // A port that goes leaves its helper, which the next sweep takes.
     shapers.set("x", shape(5, false), BURST).unwrap();
     assert_eq!(shapers.sweep().unwrap(), 0);

@@ -14,9 +14,9 @@ use nicety_workload::Step;
 
 use super::live::{Live, Shows};
 use crate::exit::Failure;
+use crate::kvm;
 use crate::lab::progress::Progress as Fetching;
 use crate::output;
-use crate::probe;
 use crate::signals::Signals;
 use crate::sock::progress::figure;
 use crate::terminal::Stream;
@@ -75,7 +75,7 @@ impl Progress {
                 short(estimate.high_fps),
                 estimate.visits,
                 // Further visits, and ten seconds that count as one, come on top.
-                plural(visits.max(estimate.visits) as usize, "visit")
+                plural(visits.max(estimate.visits), "visit")
             ));
             return;
         }
@@ -213,7 +213,7 @@ fn words(stage: Stage<'_>) -> String {
             )
         }
         Stage::Trying(_, name) => format!("trying {name}"),
-        Stage::Accelerator(wait) => probe::proof_of_kvm(wait),
+        Stage::Accelerator(wait) => kvm::moving(wait),
         Stage::Boot {
             guests,
             nic,
@@ -224,7 +224,7 @@ fn words(stage: Stage<'_>) -> String {
                 1 => "a guest".to_owned(),
                 several => format!("{several} guests"),
             };
-            let cpus = plural(vcpus as usize, "virtual CPU");
+            let cpus = plural(vcpus, "virtual CPU");
             format!("booting {what}: {nic}, {cpus}, {accelerator}")
         }
     }
@@ -233,7 +233,7 @@ fn words(stage: Stage<'_>) -> String {
 /// A test of a series.
 fn test(name: &str, step: Step) -> String {
     match (step.parallel, step.repeat) {
-        (Some(pairs), _) => format!("{name}, {}", plural(pairs as usize, "pair")),
+        (Some(pairs), _) => format!("{name}, {}", plural(pairs, "pair")),
         (None, 1) => name.to_owned(),
         (None, repeat) => format!("{name}, repeat {repeat}"),
     }

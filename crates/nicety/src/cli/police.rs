@@ -104,11 +104,11 @@ pub struct RunArgs {
     /// password.
     #[arg(long, value_name = "FILE", requires = "listen", help_heading = heading::OUTPUT)]
     pub listen_token_file: Option<PathBuf>,
-    /// Speak TLS with the certificate in this file (PEM, the chain below it). A renewed one is read within
-    /// a minute.
+    /// Serve over TLS with the certificate in this file (PEM, the chain below it). A renewed one is read
+    /// within a minute.
     #[arg(long, value_name = "FILE", requires_all = ["listen", "listen_key"], help_heading = heading::OUTPUT)]
     pub listen_cert: Option<PathBuf>,
-    /// The key of --listen-cert (PEM, mode 0600).
+    /// Read the key of --listen-cert in this file (PEM, mode 0600).
     #[arg(long, value_name = "FILE", requires = "listen_cert", help_heading = heading::OUTPUT)]
     pub listen_key: Option<PathBuf>,
     /// Answer requests for this host name too. Always answered: addresses, localhost and this host's

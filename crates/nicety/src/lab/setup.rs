@@ -10,8 +10,8 @@ use nicety_model::counted::plural;
 use super::args::MachineArgs;
 use super::progress::Progress;
 use crate::exit::{Exit, Failure};
+use crate::kvm;
 use crate::output;
-use crate::probe;
 
 /// Fetches what is not there, and finds out about KVM.
 pub fn get(args: &MachineArgs) -> Result<Setup, Failure> {
@@ -25,11 +25,9 @@ pub fn get(args: &MachineArgs) -> Result<Setup, Failure> {
         Some(now) => progress.show(now),
         None => progress.done(),
     };
-    let mut told = false;
+    let told = kvm::Once::default();
     let mut booting = |wait| {
-        if !std::mem::replace(&mut told, true) {
-            output::say(&format!("nicety: {}", probe::proof_of_kvm(wait)));
-        }
+        told.say(wait, "");
         ControlFlow::Continue(())
     };
     Setup::get(args.into(), &mut fetching, &mut booting).map_err(Failure::environment)
@@ -39,7 +37,7 @@ pub fn get(args: &MachineArgs) -> Result<Setup, Failure> {
 pub fn announce(setup: &Setup) {
     output::say(&format!(
         "nicety: booting the lab: {}, {} MiB, Linux {}, QEMU {}, {}",
-        plural(setup.spec.cpus.into(), "CPU"),
+        plural(setup.spec.cpus, "CPU"),
         setup.spec.memory_mib,
         setup.bundle.kernel.release,
         setup.bundle.emulator.version,

@@ -83,7 +83,7 @@ fn report(home: &Home, running: &Running, as_json: bool) -> Result<Exit, Failure
              hard limits  kept by the lab on functions' interfaces, not inside guests\n\
              its console  {}\n\
              end it       nicety lab down\n",
-            plural(state.cpus.into(), "CPU"),
+            plural(state.cpus, "CPU"),
             state.memory_mib,
             state.accelerator,
             running.console().display()

@@ -45,7 +45,7 @@ pub fn reload(args: &AskArgs) -> Result<Exit, Failure> {
     output::say(&format!(
         "{} is taken: {}",
         report.policy,
-        plural(report.tenants as usize, "tenant")
+        plural(report.tenants, "tenant")
     ));
     Ok(Exit::Done)
 }

@@ -5,15 +5,15 @@
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
-use crossterm::cursor::{Hide, MoveToColumn, Show};
+use crossterm::cursor::{Hide, Show};
 use crossterm::queue;
-use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
 use super::Stream;
-use super::stream::is_ours;
+use super::stream::{ERASE, is_ours};
 
 /// What was found, and what is there now.
 #[derive(Default)]
@@ -97,9 +97,7 @@ fn put_back(changed: &mut Changed) {
         leave(stream);
     }
     if let Some(stream) = changed.lines.take() {
-        let mut bytes = Vec::new();
-        let _ = queue!(bytes, MoveToColumn(0), Clear(ClearType::FromCursorDown));
-        stream.write(&bytes);
+        stream.write(ERASE);
     }
     if let Some(modes) = changed.modes.take() {
         // A terminal that went away needs no modes.

@@ -4,6 +4,7 @@ use nicety_report::live::Look;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
+use super::stream::ERASE;
 use super::{Stream, modes, paint};
 
 /// How a view is shown.
@@ -101,7 +102,7 @@ impl Screen {
             }
             Shown::Nothing => self.stream.write(format!("{line}\n").as_bytes()),
             Shown::Lines => {
-                let mut bytes = b"\r\x1b[J".to_vec();
+                let mut bytes = ERASE.to_vec();
                 bytes.extend_from_slice(line.as_bytes());
                 bytes.extend_from_slice(b"\r\n");
                 let again = self.last.as_ref().and_then(|last| paint::lines(last).ok());
@@ -118,7 +119,7 @@ impl Screen {
             Shown::Nothing => return,
             Shown::Full => modes::normal(),
             Shown::Lines => {
-                self.stream.write(b"\r\x1b[J");
+                self.stream.write(ERASE);
                 modes::lines(None);
             }
         }

@@ -7,6 +7,9 @@ use nicety_report::live::Look;
 
 use crate::output;
 
+/// Moves to the first column and clears all from there on (ECMA-48, ED).
+pub const ERASE: &[u8] = b"\r\x1b[J";
+
 /// Where a view is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
@@ -35,10 +38,21 @@ impl Stream {
 
     /// Columns and lines; the terminal may change them at any time.
     pub fn size(self) -> (u16, u16) {
-        let size = self.with(|fd| rustix::termios::tcgetwinsize(fd));
-        let (width, height) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
-        let or = |found: u16, usual| if found == 0 { usual } else { found };
-        (or(width, 80), or(height, 24))
+        let (width, height) = self.known_size();
+        (width.unwrap_or(80), height.unwrap_or(24))
+    }
+
+    /// Columns, where it is a terminal that knows them.
+    pub fn width(self) -> Option<u16> {
+        self.known_size().0
+    }
+
+    fn known_size(self) -> (Option<u16>, Option<u16>) {
+        let known = |found: u16| Some(found).filter(|found| *found > 0);
+        match self.with(|fd| rustix::termios::tcgetwinsize(fd)) {
+            Ok(size) => (known(size.ws_col), known(size.ws_row)),
+            Err(_) => (None, None),
+        }
     }
 
     /// Whether the shell has given us the terminal; a job in the background must not draw over what

@@ -80,6 +80,7 @@ fn roll_back(work: &Work, id: u32, args: &RollbackArgs) -> Result<Exit, Failure>
         return Ok(Exit::Done);
     }
     work.check_here(&transaction)?;
+    work.may_undo(&transaction)?;
     let outcomes = transaction
         .undo("asked for", *force)
         .map_err(Failure::environment)?;

@@ -59,7 +59,7 @@ fn print(report: &FunctionsReport, args: &ChangeArgs) -> Result<(), Failure> {
     if args.output.json {
         output::print_json(report)?;
     } else {
-        let functions = plural(report.to as usize, "virtual function");
+        let functions = plural(report.to, "virtual function");
         output::print(&match report.transaction {
             Some(_) => format!("{nic}: {functions}, before {}\n", report.from),
             None => format!("{nic}: {functions} already\n"),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::harness::{LONG, alone, nicety, once, open_dir};
+use crate::harness::{LONG, in_namespaces, nicety, once, open_dir};
 use crate::leftovers::Before;
 use crate::page;
 
@@ -44,7 +44,9 @@ fn follow(page: &str, dir: &Path) -> usize {
 
 #[test]
 fn the_page_about_measuring() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     if !once("the_page_about_measuring") {
         return;
     }
@@ -60,7 +62,9 @@ fn the_page_about_measuring() {
 
 #[test]
 fn the_page_about_sockets() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     if !once("the_page_about_sockets") {
         return;
     }
@@ -76,7 +80,9 @@ fn the_page_about_sockets() {
 
 #[test]
 fn the_page_about_probing() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     let dir = open_dir();
     let before = Before::now(dir.path());
     let page = include_str!("../../../../docs/guide/probe.md");
@@ -86,7 +92,9 @@ fn the_page_about_probing() {
 
 #[test]
 fn the_page_about_paths() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     if !once("the_page_about_paths") {
         return;
     }
@@ -99,6 +107,13 @@ fn the_page_about_paths() {
 
 #[test]
 fn the_page_about_tuning() {
+    // The page shows interfaces. /sys may be of another network namespace; two lines are the heading.
+    let all = fs::read_to_string("/proc/net/dev").unwrap();
+    let mut names = all.lines().skip(2).map(str::trim_start);
+    if names.all(|line| line.starts_with("lo:")) {
+        println!("SKIP the_page_about_tuning: there is no interface but lo here");
+        return;
+    }
     let dir = open_dir();
     let before = Before::now(dir.path());
     let page = include_str!("../../../../docs/guide/tune.md");
@@ -138,7 +153,9 @@ fn the_ready_plans() {
 
 #[test]
 fn the_quickstarts_of_testers_and_operators() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     if !once("the_quickstarts_of_testers_and_operators") {
         return;
     }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -23,15 +23,22 @@ pub const SHORT: Duration = Duration::from_secs(20);
 /// Limit of a call that measures one cell.
 pub const LONG: Duration = Duration::from_secs(60);
 
+const NOBODY: [&str; 4] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+];
+
+/// Whether root may become `nobody`; says `SKIP` where not, as in a container without that capability.
+pub fn becomes_nobody(test: &str) -> bool {
+    works(test, &["env"], &[&NOBODY[..], &["true"]].concat())
+}
+
 /// Whether an ordinary user gets a network namespace here; says `SKIP` where not, as in a chroot.
 pub fn ordinary_namespaces(test: &str) -> bool {
     let words: &[&str] = match root() {
-        true => &[
-            "setpriv",
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-        ],
+        true => &NOBODY,
         false => &["env"],
     };
     works(test, words, &["unshare", "-Urn", "true"])
@@ -43,17 +50,25 @@ pub fn own_mounts(test: &str) -> bool {
 }
 
 fn works(test: &str, before: &[&str], words: &[&str]) -> bool {
+    let why = unshared(before, words);
+    if let Some(why) = &why {
+        println!("SKIP {test}: {why}");
+    }
+    why.is_none()
+}
+
+/// Why the command fails; none when it works.
+fn unshared(before: &[&str], words: &[&str]) -> Option<String> {
     let output = Command::new(before[0])
         .args(&before[1..])
         .args(words)
         .output();
     let why = match output {
-        Ok(output) if output.status.success() => return true,
+        Ok(output) if output.status.success() => return None,
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         Err(error) => error.to_string(),
     };
-    println!("SKIP {test}: {}: {why}", words.join(" "));
-    false
+    Some(format!("{}: {why}", words.join(" ")))
 }
 
 /// A call of a program.
@@ -128,6 +143,14 @@ impl Call {
     pub fn below<A: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = A>) -> Self {
         let words: Vec<OsString> = words.into_iter().map(|a| a.as_ref().into()).collect();
         self.before.splice(0..0, words);
+        self
+    }
+
+    /// Runs it below another command, itself below those that are there.
+    #[allow(dead_code, reason = "used by the tests of accidents")]
+    pub fn just_below<A: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = A>) -> Self {
+        let words = words.into_iter().map(|a| a.as_ref().into());
+        self.before.extend(words);
         self
     }
 
@@ -381,6 +404,25 @@ pub fn once(test: &str) -> bool {
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As [`alone`], for a test that builds paths, or the ends of local tests, in namespaces. Says `SKIP` where nobody gets
+/// any, as in a container without rights.
+pub fn in_namespaces() -> Option<MutexGuard<'static, ()>> {
+    static REASON: OnceLock<Option<String>> = OnceLock::new();
+    let reason = REASON.get_or_init(|| {
+        let by_root = unshared(&["env"], &["unshare", "-n", "true"]);
+        by_root.and_then(|_| unshared(&["env"], &["unshare", "-Urn", "true"]))
+    });
+    match reason {
+        None => Some(alone()),
+        Some(why) => {
+            let test = std::thread::current();
+            let test = test.name().unwrap_or("a test").to_owned();
+            println!("SKIP {test}: {why}");
+            None
+        }
+    }
 }
 
 /// A copy of the binary that every user may run, wherever the target directory lies. It goes with the last call that

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{nicety, once, open_dir, root};
+use crate::harness::{becomes_nobody, nicety, once, open_dir, root};
 use crate::lab::Lab;
 
 fn json(text: &str) -> Value {
@@ -106,6 +106,9 @@ fn a_namespace_shows_its_own_interfaces() {
 fn an_ordinary_user_sees_the_host() {
     if !root() {
         println!("SKIP an_ordinary_user_sees_the_host: this is an ordinary user's run already");
+        return;
+    }
+    if !becomes_nobody("an_ordinary_user_sees_the_host") {
         return;
     }
     let dir = open_dir();

@@ -31,6 +31,11 @@ pub trait Scene {
         false
     }
 
+    /// Whether its threads are disturbed too, each at the same one of its own system calls.
+    fn threads(&self) -> bool {
+        false
+    }
+
     /// What a user does after an accident: usually the next start of something.
     fn recover(&self);
 
@@ -39,7 +44,7 @@ pub trait Scene {
 
     /// The system calls by which it goes forward.
     fn steps(&self) -> &'static str {
-        "fsync,fdatasync,write,sendto,ioctl,renameat,renameat2,unlinkat,openat"
+        "fsync,fdatasync,write,pwrite64,ftruncate,mkdir,sendto,ioctl,renameat,renameat2,unlink,unlinkat,openat"
     }
 }
 
@@ -50,7 +55,7 @@ pub fn count() -> usize {
 }
 
 /// Where random moments come from; printed, and the same again with `NICETY_FAULTS_SEED`.
-fn random(name: &str) -> fastrand::Rng {
+pub fn random(name: &str) -> fastrand::Rng {
     static SEED: OnceLock<u64> = OnceLock::new();
     let seed = *SEED.get_or_init(|| {
         let told = std::env::var("NICETY_FAULTS_SEED").ok();
@@ -73,7 +78,7 @@ pub fn row(scene: &str, accident: &str, count: usize, what: &str) {
 }
 
 #[track_caller]
-fn same(before: &[String], now: &[String], what: &str) {
+pub fn same(before: &[String], now: &[String], what: &str) {
     let changed: Vec<_> = before
         .iter()
         .zip(now)
@@ -104,28 +109,32 @@ pub fn signals(name: &str, scene: &impl Scene, signal: Signal) {
         scene.recover();
         same(&before, &scene.state(), &what);
     }
-    let accident = if signal == Signal::KILL {
-        "SIGKILL, any moment"
-    } else {
-        "SIGTERM, any moment"
-    };
     row(
         name,
-        accident,
+        signal_words(signal),
         count(),
         &format!("all as before; {hit} hit it at work"),
     );
 }
 
+/// How the table calls a signal.
+pub fn signal_words(signal: Signal) -> &'static str {
+    match signal == Signal::KILL {
+        true => "SIGKILL, any moment",
+        false => "SIGTERM, any moment",
+    }
+}
+
 /// How long a traced program is waited for at most, however busy the machine is.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What happens to a system call: `signal=KILL`, `error=EIO`.
-fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
+pub fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
     let file = log.path().join("trace");
     // `-D`: the tracer is nobody's parent, so that signals reach the program.
     let mut below = ["strace", "-D", "-qq", "-o"].map(str::to_owned).to_vec();
     below.push(file.to_str().unwrap().to_owned());
+    below.extend(scene.threads().then(|| "-f".to_owned()));
     below.extend(["-e".to_owned(), format!("trace={}", scene.steps())]);
     if let Some(what) = inject {
         below.extend(["-e".to_owned(), format!("inject={what}")]);
@@ -133,14 +142,22 @@ fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
     scene.call().below(below)
 }
 
-/// The system calls of an undisturbed run from the first that the program itself makes: name, and which one of that
-/// name it is. `None` where strace cannot be had.
-fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, usize)>> {
+/// Whether strace can be had; says `SKIP` where not.
+pub fn strace(test: &str) -> bool {
     let tried = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "true"])
         .status();
-    if !tried.is_ok_and(|status| status.success()) {
-        println!("SKIP {name}: strace cannot trace a program here");
+    let works = tried.is_ok_and(|status| status.success());
+    if !works {
+        println!("SKIP {test}: strace cannot trace a program here");
+    }
+    works
+}
+
+/// The system calls of an undisturbed run from the first that the program itself makes: name, and which one of that
+/// name it is. `None` where strace cannot be had.
+pub fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, usize)>> {
+    if !strace(name) {
         return None;
     }
     let running = traced(scene, log, None).start();
@@ -149,21 +166,27 @@ fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, u
     sleep(Duration::from_millis(300));
     let text = fs::read_to_string(log.path().join("trace")).unwrap();
     scene.recover();
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut steps = Vec::new();
     for line in text.lines() {
-        let Some((call, rest)) = line.split_once('(') else {
+        // With threads each line begins with one's number.
+        let (thread, line) = match line.split_once(' ') {
+            Some((thread, rest)) if scene.threads() => (thread, rest.trim_start()),
+            _ => ("", line),
+        };
+        let Some((call, rest)) = line.split_once('(').filter(|_| !line.starts_with('<')) else {
             continue;
         };
-        let nth = seen.entry(call).or_default();
+        let nth = seen.entry((thread, call)).or_default();
         *nth += 1;
+        let step = (call.to_owned(), *nth);
         // What the loader opens comes first and changes nothing.
-        if call != "openat"
-            || rest.contains("O_CREAT")
-            || rest.contains("O_WRONLY")
-            || rest.contains("O_RDWR")
-        {
-            steps.push((call.to_owned(), *nth));
+        let opens_to_read = call == "openat"
+            && !["O_CREAT", "O_WRONLY", "O_RDWR"]
+                .iter()
+                .any(|way| rest.contains(way));
+        if !opens_to_read && !steps.contains(&step) {
+            steps.push(step);
         }
     }
     assert!(steps.len() > 3, "{name}: {text}");
@@ -202,13 +225,31 @@ pub fn system_calls(name: &str, scene: &impl Scene, what: &str, accident: &str) 
     );
 }
 
-/// All accidents of a program that changes something.
-pub fn all(name: &str, scene: &impl Scene) {
+/// All signals to a program that changes something.
+pub fn killed(name: &str, scene: &impl Scene) {
     signals(name, scene, Signal::KILL);
     signals(name, scene, Signal::TERM);
+    killed_at_calls(name, scene);
+}
+
+/// All errors of its system calls.
+pub fn refused(name: &str, scene: &impl Scene) {
+    failing_calls(name, scene, &FAILURES);
+}
+
+/// A kill before each system call.
+pub fn killed_at_calls(name: &str, scene: &impl Scene) {
     system_calls(name, scene, "signal=KILL", "SIGKILL before a system call");
-    system_calls(name, scene, "error=ENOSPC", "a system call fails: ENOSPC");
-    system_calls(name, scene, "error=EIO", "a system call fails: EIO");
-    system_calls(name, scene, "error=EBUSY", "a system call fails: EBUSY");
-    system_calls(name, scene, "error=EINTR", "a system call fails: EINTR");
+    system_calls(name, scene, "signal=TERM", "SIGTERM before a system call");
+}
+
+/// Errors of a full disk, a broken one, a busy one, and a signal.
+pub const FAILURES: [&str; 4] = ["ENOSPC", "EIO", "EBUSY", "EINTR"];
+
+/// Each system call fails.
+pub fn failing_calls(name: &str, scene: &impl Scene, errors: &[&str]) {
+    for error in errors {
+        let accident = format!("a system call fails: {error}");
+        system_calls(name, scene, &format!("error={error}"), &accident);
+    }
 }

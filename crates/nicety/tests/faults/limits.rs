@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use crate::campaign::{self, Scene};
-use crate::harness::{Call, alone, nicety, once};
+use crate::harness::{Call, nicety, once};
 use crate::uplink::Uplink;
 
-struct Limit(Uplink);
+pub struct Limit(Uplink);
 
 impl Limit {
+    pub fn new(test: &str) -> Option<Self> {
+        Uplink::new(test).map(Self)
+    }
+
     fn call(&self, words: &[&str]) -> Call {
         let state = self.0.path("state");
         let words = words
@@ -42,13 +46,21 @@ impl Scene for Limit {
 }
 
 #[test]
-fn vf_limit() {
-    let _alone = alone();
-    if !once("vf_limit") {
+fn vf_limit_killed() {
+    if !once("vf_limit_killed") {
         return;
     }
-    let Some(uplink) = Uplink::new("vf_limit") else {
+    if let Some(scene) = Limit::new("vf_limit_killed") {
+        campaign::killed("vf limit", &scene);
+    }
+}
+
+#[test]
+fn vf_limit_refused() {
+    if !once("vf_limit_refused") {
         return;
-    };
-    campaign::all("vf limit", &Limit(uplink));
+    }
+    if let Some(scene) = Limit::new("vf_limit_refused") {
+        campaign::refused("vf limit", &scene);
+    }
 }

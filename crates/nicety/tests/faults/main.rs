@@ -20,14 +20,26 @@ mod lab;
 mod leftovers;
 #[path = "../cli/plan_file.rs"]
 mod plan_file;
+#[path = "../../../history/tests/server/mod.rs"]
+#[allow(dead_code, reason = "shared with the tests of the history")]
+mod server;
 #[path = "../police/uplink.rs"]
 #[allow(dead_code, reason = "shared with the tests of the police")]
 mod uplink;
 
 mod bench;
 mod campaign;
+mod children;
+mod clocks;
+mod disk;
+mod driver;
 mod limits;
+mod machine;
+mod memory;
 mod pairs;
 mod police;
+mod powerloss;
 mod settings;
 mod store;
+mod trace;
+mod vanish;

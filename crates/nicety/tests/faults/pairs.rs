@@ -7,12 +7,11 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::campaign::{count, row};
-use crate::harness::{Call, alone, nicety, once};
+use crate::harness::{Call, nicety, once};
 use crate::uplink::Uplink;
 
 #[test]
 fn every_pair_of_commands_at_once() {
-    let _alone = alone();
     let test = "every_pair_of_commands_at_once";
     if !once(test) {
         return;

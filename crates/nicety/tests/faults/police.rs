@@ -5,11 +5,29 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::campaign::{self, Scene};
-use crate::harness::{Call, Running, alone, once};
+use crate::campaign::{self, FAILURES, Scene};
+use crate::harness::{Call, Running, once};
 use crate::uplink::{POLICY, Uplink};
 
-struct Daemon(Uplink);
+pub struct Daemon(pub Uplink);
+
+impl Daemon {
+    pub fn new(test: &str) -> Option<Self> {
+        Uplink::new(test).map(Self)
+    }
+
+    /// With a record of what it does.
+    pub fn recorded(&self) -> Call {
+        let [policy, record] = ["policy.toml", "record"].map(|name| self.0.path(name));
+        let words = [
+            "run",
+            policy.to_str().unwrap(),
+            "--out",
+            record.to_str().unwrap(),
+        ];
+        self.0.police(&words)
+    }
+}
 
 /// What is limited, by whom, and what was there before; the order of tc's list is the kernel's.
 fn state(uplink: &Uplink) -> Vec<String> {
@@ -22,6 +40,8 @@ fn state(uplink: &Uplink) -> Vec<String> {
 }
 
 fn restore(uplink: &Uplink) {
+    // A daemon that never came so far made none.
+    fs::create_dir_all(uplink.path("state")).unwrap();
     uplink.police(&["restore"]).run().assert_code(0);
 }
 
@@ -39,6 +59,10 @@ impl Scene for Daemon {
         Duration::from_millis(1_500)
     }
 
+    fn threads(&self) -> bool {
+        true
+    }
+
     fn recover(&self) {
         restore(&self.0);
         // Made by the first period of the next one; a daemon that never came so far left none.
@@ -50,16 +74,47 @@ impl Scene for Daemon {
     }
 }
 
-#[test]
-fn police_run() {
-    let _alone = alone();
-    if !once("police_run") {
+/// In several tests, which may go on beside each other.
+fn run(test: &str, campaign: impl FnOnce(&str, &Daemon)) {
+    if !once(test) {
         return;
     }
-    let Some(uplink) = Uplink::new("police_run") else {
-        return;
-    };
-    campaign::all("police run", &Daemon(uplink));
+    if let Some(scene) = Daemon::new(test) {
+        campaign("police run", &scene);
+    }
+}
+
+#[test]
+fn police_run_killed() {
+    run("police_run_killed", |name, scene| {
+        campaign::signals(name, scene, Signal::KILL);
+    });
+}
+
+#[test]
+fn police_run_ended() {
+    run("police_run_ended", |name, scene| {
+        campaign::signals(name, scene, Signal::TERM);
+    });
+}
+
+#[test]
+fn police_run_killed_at_calls() {
+    run("police_run_killed_at_calls", campaign::killed_at_calls);
+}
+
+#[test]
+fn police_run_with_a_full_or_broken_disk() {
+    run("police_run_with_a_full_or_broken_disk", |name, scene| {
+        campaign::failing_calls(name, scene, &FAILURES[..2]);
+    });
+}
+
+#[test]
+fn police_run_interrupted() {
+    run("police_run_interrupted", |name, scene| {
+        campaign::failing_calls(name, scene, &FAILURES[2..]);
+    });
 }
 
 /// A daemon whose policy changes when it is told so.
@@ -99,7 +154,6 @@ impl Scene for Reload {
 
 #[test]
 fn police_reload() {
-    let _alone = alone();
     if !once("police_reload") {
         return;
     }
@@ -137,7 +191,6 @@ impl Scene for Restore {
 
 #[test]
 fn police_restore() {
-    let _alone = alone();
     if !once("police_restore") {
         return;
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::campaign::{self, Scene};
-use crate::harness::{Call, alone, nicety, once};
+use crate::harness::{Call, nicety, once};
 use crate::lab::Lab;
 use crate::plan_file::plan;
 
@@ -20,13 +20,19 @@ for link in v0 v1; do ip link set $link up; done
 echo '4096 131072 6291456' >/proc/sys/net/ipv4/tcp_rmem
 ";
 
-struct Apply {
+pub struct Apply {
     lab: Lab,
-    dir: TempDir,
+    pub dir: TempDir,
 }
 
 impl Apply {
-    fn tune(&self, words: &[&str]) -> Call {
+    pub fn new(test: &str) -> Option<Self> {
+        let lab = Lab::with(test, SETUP)?;
+        let dir = tempfile::tempdir().unwrap();
+        Some(Self { lab, dir })
+    }
+
+    pub fn tune(&self, words: &[&str]) -> Call {
         let state = self.dir.path().join("state");
         let words = ["tune"].iter().chain(words).copied();
         self.lab
@@ -34,8 +40,13 @@ impl Apply {
     }
 }
 
-impl Scene for Apply {
-    fn call(&self) -> Call {
+impl Apply {
+    pub fn inside(&self, call: Call) -> Call {
+        self.lab.inside(call)
+    }
+
+    /// Undone after so long unless it is confirmed.
+    pub fn apply(&self, confirm_within: &str) -> Call {
         let file = self.dir.path().join("plan.json");
         let feature =
             json!({"kind": "feature", "interface": "v0", "feature": "tx-tcp-segmentation"});
@@ -46,7 +57,18 @@ impl Scene for Apply {
             (rmem, "4096 131072 6291456", "4096 131072 8388608"),
         ];
         fs::write(&file, plan(&changes).to_string()).unwrap();
-        self.tune(&["apply", file.to_str().unwrap(), "--confirm-within", "60s"])
+        self.tune(&[
+            "apply",
+            file.to_str().unwrap(),
+            "--confirm-within",
+            confirm_within,
+        ])
+    }
+}
+
+impl Scene for Apply {
+    fn call(&self) -> Call {
+        self.apply("60s")
     }
 
     fn span(&self) -> Duration {
@@ -65,23 +87,30 @@ impl Scene for Apply {
 }
 
 #[test]
-fn tune_apply() {
-    let _alone = alone();
-    if !once("tune_apply") {
+fn tune_apply_killed() {
+    if !once("tune_apply_killed") {
         return;
     }
-    let Some(lab) = Lab::with("tune_apply", SETUP) else {
+    if let Some(scene) = Apply::new("tune_apply_killed") {
+        campaign::killed("tune apply", &scene);
+    }
+}
+
+#[test]
+fn tune_apply_refused() {
+    if !once("tune_apply_refused") {
         return;
-    };
-    let dir = tempfile::tempdir().unwrap();
-    campaign::all("tune apply", &Apply { lab, dir });
+    }
+    if let Some(scene) = Apply::new("tune_apply_refused") {
+        campaign::refused("tune apply", &scene);
+    }
 }
 
 /// Files below a recorded host.
-struct Persist(TempDir);
+pub struct Persist(pub TempDir);
 
 impl Persist {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("proc/sys/kernel/osrelease", "6.1.0\n"),
@@ -96,7 +125,7 @@ impl Persist {
         Self(dir)
     }
 
-    fn tune(&self, words: &[&str]) -> Call {
+    pub fn tune(&self, words: &[&str]) -> Call {
         let (root, state) = (self.0.path().join("host"), self.0.path().join("state"));
         let more = [
             "--sysroot",
@@ -147,9 +176,15 @@ fn files(folder: &Path, found: &mut Vec<String>) {
 }
 
 #[test]
-fn tune_persist() {
-    if !once("tune_persist") {
-        return;
+fn tune_persist_killed() {
+    if once("tune_persist_killed") {
+        campaign::killed("tune persist", &Persist::new());
     }
-    campaign::all("tune persist", &Persist::new());
+}
+
+#[test]
+fn tune_persist_refused() {
+    if once("tune_persist_refused") {
+        campaign::refused("tune persist", &Persist::new());
+    }
 }

@@ -10,15 +10,19 @@ use crate::campaign::{self, Scene};
 use crate::harness::{Call, nicety, once};
 
 /// A run that every version reads.
-const RUN: &str = concat!(
+pub const RUN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../tests/cases/runs/five-visits"
 );
 
-struct Add(TempDir);
+pub struct Add(pub TempDir);
 
 impl Add {
-    fn runs(&self, words: &[&str]) -> Call {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn runs(&self, words: &[&str]) -> Call {
         let store = self.0.path().join("runs.db");
         nicety(
             ["runs"]
@@ -50,8 +54,9 @@ impl Scene for Add {
             assert!(runs.len() <= 1, "{list}");
             if runs.len() == 1 {
                 let copy = self.0.path().join("copy");
-                self.runs(&["export", "1", "--out", copy.to_str().unwrap()])
-                    .run();
+                self.runs(&["export", "1", copy.to_str().unwrap()])
+                    .run()
+                    .assert_code(0);
                 let _ = fs::remove_dir_all(copy);
             }
         }
@@ -69,9 +74,15 @@ impl Scene for Add {
 }
 
 #[test]
-fn runs_add() {
-    if !once("runs_add") {
-        return;
+fn runs_add_killed() {
+    if once("runs_add_killed") {
+        campaign::killed("runs add", &Add::new());
     }
-    campaign::all("runs add", &Add(tempfile::tempdir().unwrap()));
+}
+
+#[test]
+fn runs_add_refused() {
+    if once("runs_add_refused") {
+        campaign::refused("runs add", &Add::new());
+    }
 }

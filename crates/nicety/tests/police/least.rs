@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, NICETY, alone, call, root};
+use crate::harness::{Call, Ended, NICETY, alone, call, root};
 use crate::uplink::Uplink;
 
 /// An operator: a user who is not root, a directory that is his, and a copy of the program.
@@ -117,6 +117,16 @@ fn cap_net_admin_is_enough_to_limit_and_to_share() {
     operator.uplink.lab.assert_state(&before);
 }
 
+/// One line says what is missing.
+#[track_caller]
+fn refused(ended: &Ended, what: &str) {
+    let line = ended.assert_code(3).only_line();
+    let said = format!("{what} requires CAP_NET_ADMIN in this network namespace; ");
+    assert!(line.contains(&said), "{line}");
+    // What to do comes last.
+    assert!(!line.contains("os error"), "{line}");
+}
+
 #[test]
 fn without_capabilities_nothing_is_changed() {
     let _alone = alone();
@@ -128,9 +138,64 @@ fn without_capabilities_nothing_is_changed() {
     let ended = operator
         .call(&["vf", "limit", "a1", "--max", "5mbit", "--state", &state])
         .run();
-    ended.assert_code(3);
-    assert!(ended.only_line().contains("needs root"), "{}", ended.stderr);
+    refused(&ended, "changing a1 rate");
+    assert!(ended.stderr.contains("sudo"), "{}", ended.stderr);
+    let policy = operator.uplink.path("policy.toml");
+    let words = ["police", "run", policy.to_str().unwrap(), "--state", &state];
+    refused(&operator.call(&words).run(), "police run");
     operator.call(&["vf", "list"]).run().assert_code(0);
     operator.call(&["inspect", "--json"]).run().assert_code(0);
     operator.uplink.lab.assert_state(&before);
+}
+
+/// As root of a container that was started without the capability.
+#[test]
+fn what_waits_to_be_undone_waits_for_somebody_with_rights() {
+    let _alone = alone();
+    let test = "what_waits_to_be_undone_waits_for_somebody_with_rights";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let before = uplink.lab.state();
+    let state = uplink.path("state").to_str().unwrap().to_owned();
+    let with = |words: &[&str]| uplink.lab.inside(call(Path::new(NICETY), words));
+    let drop = [
+        "setpriv",
+        "--bounding-set=-net_admin",
+        "--inh-caps=-net_admin",
+    ];
+    let without = |words: &[&str]| {
+        let call = call(Path::new(NICETY), words).below(drop);
+        uplink.lab.inside(call).run()
+    };
+
+    let limit = [
+        "vf", "limit", "a1", "--max", "5mbit", "--verify", "0s", "--state", &state,
+    ];
+    refused(&without(&limit), "changing a1 rate");
+    with(&limit).run().assert_code(0);
+    let back = ["tune", "rollback", "1", "--state", &state];
+    let ended = without(&back);
+    refused(&ended, "transaction 1 cannot be undone: changing a1 rate");
+    assert!(
+        ended.stderr.contains("--cap-add NET_ADMIN"),
+        "{}",
+        ended.stderr
+    );
+    with(&back).run().assert_code(0);
+    uplink.lab.assert_state(&before);
+
+    let (state, policy) = (uplink.path("police"), uplink.path("policy.toml"));
+    let state = state.to_str().unwrap();
+    let run = ["police", "run", policy.to_str().unwrap(), "--state", state];
+    let mut daemon = with(&run).limit(std::time::Duration::from_secs(60)).start();
+    let limited = || uplink.lab.sh("tc qdisc show").matches("tbf 6e63:").count() == 3;
+    daemon.until("limits", |_| limited());
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    let restore = ["police", "restore", "--state", state];
+    refused(&without(&restore), "police restore");
+    assert!(limited(), "the limits stay");
+    with(&restore).run().assert_code(0);
+    uplink.lab.assert_state(&before);
 }

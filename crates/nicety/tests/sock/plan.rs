@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, LONG, alone, lines, nicety, root};
+use crate::harness::{Call, LONG, alone, in_namespaces, lines, nicety, ordinary_namespaces, root};
 
 fn bench(dir: &Path, plan: &str, words: &[&str]) -> Call {
     std::fs::write(dir.join("plan.toml"), plan).unwrap();
@@ -31,7 +31,9 @@ time = "150ms"
 
 #[test]
 fn a_matrix_is_in_every_report() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     let dir = tempfile::tempdir().unwrap();
     let ended = bench(dir.path(), MATRIX, &["--json"]).run();
     ended.assert_code(0);
@@ -110,7 +112,9 @@ fn a_matrix_is_in_every_report() {
 
 #[test]
 fn a_killed_run_goes_on_with_the_tests_that_are_missing() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     let dir = tempfile::tempdir().unwrap();
     let plan = MATRIX.replace("150ms", "300ms") + "repeats = 2\n";
     let mut running = bench(dir.path(), &plan, &["--seed", "7"]).start();
@@ -139,7 +143,9 @@ fn a_killed_run_goes_on_with_the_tests_that_are_missing() {
 
 #[test]
 fn a_time_box_and_an_interruption_name_what_they_left_out() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     let dir = tempfile::tempdir().unwrap();
     let plan = MATRIX.replace("150ms", "1s");
     let ended = bench(dir.path(), &plan, &["--time-box", "4s", "--json"]).run();
@@ -167,7 +173,12 @@ fn a_time_box_and_an_interruption_name_what_they_left_out() {
 
 #[test]
 fn neighbours_flood_beside_a_test() {
-    let _alone = alone();
+    if !ordinary_namespaces("neighbours_flood_beside_a_test") {
+        return;
+    }
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     let dir = tempfile::tempdir().unwrap();
     let plan = r#"
 [[path]]
@@ -203,7 +214,9 @@ time = "500ms"
 
 #[test]
 fn neighbours_join_open_vswitch_and_tests_run_where_they_are_put() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     let test = "neighbours_join_open_vswitch_and_tests_run_where_they_are_put";
     if !root() {
         println!("SKIP {test}: needs root");
@@ -247,7 +260,9 @@ time = "500ms"
 
 #[test]
 fn neighbours_join_what_polls_and_share_the_wire_of_a_namespace() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     let test = "neighbours_join_what_polls_and_share_the_wire_of_a_namespace";
     if !root() {
         println!("SKIP {test}: needs root");
@@ -300,7 +315,9 @@ time = "300ms"
 
 #[test]
 fn what_a_plan_asks_of_cpus_and_neighbours_and_cannot_have_is_skipped() {
-    let _alone = alone();
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
     let dir = tempfile::tempdir().unwrap();
     let plan = r#"
 [[path]]

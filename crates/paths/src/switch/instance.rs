@@ -17,7 +17,7 @@ use super::dpdk;
 use super::ovs_counters::{self, DatapathCounters};
 use super::ovs_pmd;
 use super::pinned;
-use super::program::{Packaged, Program, Start, run};
+use super::program::{Packaged, Program, Start, run, unanswered};
 use crate::counters::Polling;
 use crate::error::PathError;
 use crate::neighbours::Joining;
@@ -137,7 +137,7 @@ impl SwitchPort {
 pub(super) struct Instance {
     // Dropped in this order.
     daemon: Program,
-    _server: Program,
+    server: Program,
     setter: PathBuf,
     /// The database's socket.
     database: PathBuf,
@@ -194,7 +194,7 @@ impl Instance {
         }
         let mut instance = Self {
             daemon,
-            _server: server,
+            server,
             setter,
             database: socket,
             control,
@@ -266,7 +266,12 @@ impl Instance {
 
     /// Counters of its datapath.
     pub(super) fn counters(&self) -> Result<DatapathCounters, NetError> {
-        let error = |e| NetError::new("read the counters of", "ovs-vswitchd", e);
+        let error = |e| NetError::new("read the counters of", "ovs-vswitchd", unanswered(e));
+        if self.server.has_ended() {
+            // Without it the switch answers, and may forward nothing.
+            let why = format!("{} has ended; dmesg may say why", SERVER.name);
+            return Err(error(io::Error::other(why)));
+        }
         let text = self.request("dpctl/show", &["-s"]).map_err(error)?;
         ovs_counters::parse(&text)
             .ok_or_else(|| error(io::Error::other(format!("it says {text:?}"))))

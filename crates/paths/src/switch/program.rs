@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nicety_host::child;
 use nicety_netdev::cpu_set;
 use nicety_netdev::netns::NetNs;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, LinkNameSpaceType};
 
 use crate::error::PathError;
@@ -124,6 +125,13 @@ impl Program {
         self.child.id()
     }
 
+    /// Whether it has ended; its status stays for who waits for it.
+    pub(super) fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let pid = Pid::from_child(&self.child);
+        waitid(WaitId::Pid(pid), options).is_ok_and(|ended| ended.is_some())
+    }
+
     /// Asks `ready` again and again until it has an answer.
     pub(super) fn wait_for<T>(
         &mut self,
@@ -220,6 +228,17 @@ fn before_exec(command: &mut Command, ns: NetNs, cpus: Option<CpuSet>) {
     };
     // SAFETY: `prepare` makes system calls only and allocates nothing.
     unsafe { command.pre_exec(prepare) };
+}
+
+/// Why a program does not answer: one that has ended leaves nobody at its socket.
+pub(super) fn unanswered(error: io::Error) -> io::Error {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof};
+    match error.kind() {
+        BrokenPipe | ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof => {
+            io::Error::new(error.kind(), "the program has ended; dmesg may say why")
+        }
+        _ => error,
+    }
 }
 
 #[cfg(test)]

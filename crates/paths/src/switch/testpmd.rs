@@ -15,7 +15,7 @@ use nicety_netdev::netns::NetNs;
 
 use super::dpdk::{self, DpdkSpec, MEMORY_MIB};
 use super::pinned;
-use super::program::{Packaged, Program, Start};
+use super::program::{Packaged, Program, Start, unanswered};
 use super::telemetry::{PortStats, Telemetry};
 use crate::counters::{InterfaceCounters, PathCounters, Polling};
 use crate::error::PathError;
@@ -103,7 +103,7 @@ impl Running {
     ) -> Result<[InterfaceCounters; 2], NetError> {
         let stats = self
             .stats(from)
-            .map_err(|e| NetError::new("read the counters of", "testpmd", e))?;
+            .map_err(|e| NetError::new("read the counters of", "testpmd", unanswered(e)))?;
         Ok([0, 1].map(|side| {
             let (own, other) = (stats[side], stats[1 - side]);
             InterfaceCounters::inner(

@@ -139,10 +139,12 @@ mod tests {
         let mut group = group();
         for (stuck, wanted) in [(true, None), (true, Some(1)), (false, Some(1))] {
             let (let_go, gate) = channel::<()>();
+            let (begin, begun) = channel::<()>();
             if !stuck {
                 let_go.send(()).unwrap();
             }
             group.look(move |_| {
+                let _ = begin.send(());
                 let _ = gate.recv();
                 1
             });
@@ -151,6 +153,8 @@ mod tests {
                 // Nothing else is asked for, and nothing waits behind it.
                 group.look(|_| 2);
                 assert_eq!(group.run(SOON, |_| 3), None);
+                // On a busy machine the thread may come to it late.
+                begun.recv().unwrap();
                 std::thread::sleep(STUCK);
                 let said = group.silence().unwrap().to_string();
                 assert!(

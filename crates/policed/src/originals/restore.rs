@@ -60,8 +60,12 @@ fn interfaces(ports: &mut Ports, all: &[&(String, Original)]) -> Vec<Option<Outc
     let done: Vec<Option<Outcome>> = all.iter().zip(&places).map(restore).collect();
     let found = ports.at_links(move |links| {
         let survey = links.interfaces().ok()?;
-        let words = |now: Option<String>| links.words(&now?, &survey);
-        Some(places.into_iter().map(words).collect::<Vec<_>>())
+        let words = |now: Option<String>| match now {
+            Some(now) => links.words(&now, &survey),
+            None => Ok(None),
+        };
+        let found: Result<Vec<_>, _> = places.into_iter().map(words).collect();
+        found.ok()
     });
     let found = match found {
         Some(Some(found)) => found,
@@ -121,7 +125,10 @@ pub(super) fn current_name<'a>(
 
 /// Writes `value` to an interface, unless it is there already or somebody else's limit is.
 pub(super) fn write(links: &Links, survey: &Survey, name: &str, value: &str) -> Outcome {
-    let found = links.words(name, survey);
+    let Ok(found) = links.words(name, survey) else {
+        // Not known is not gone: it is asked once more, by itself.
+        return put_back(name, value);
+    };
     if let Some(outcome) = without_writing(value, found.as_deref()) {
         if outcome == Outcome::Untouched && value == "none" {
             // What was left half made limits nothing.
@@ -132,8 +139,7 @@ pub(super) fn write(links: &Links, survey: &Survey, name: &str, value: &str) -> 
     match links.put(name, survey, value) {
         Ok(()) => Outcome::Restored,
         Err(error) if error.is_not_found() => Outcome::Gone,
-        Err(error) => Outcome::Failed {
-            why: error.to_string(),
-        },
+        // What the kernel had no room for a moment ago may work now.
+        Err(_) => put_back(name, value),
     }
 }

@@ -175,9 +175,13 @@ impl Links {
     }
 
     /// The limit of an interface in the words of its setting; none when it is gone.
-    pub fn words(&self, name: &str, survey: &Survey) -> Option<String> {
-        let found = self.shapers.limit_of(survey.face(name)?, survey).ok()?;
-        Some(port_value(&found))
+    ///
+    /// # Errors
+    /// When the kernel does not say: that is not gone.
+    pub fn words(&self, name: &str, survey: &Survey) -> Result<Option<String>, NetError> {
+        let face = survey.face(name);
+        let found = face.map(|face| self.shapers.limit_of(face, survey));
+        Ok(found.transpose()?.as_ref().map(port_value))
     }
 
     /// Sets the limit of an interface in such words.
@@ -191,5 +195,10 @@ impl Links {
     /// Removes what ports that are gone have left.
     pub fn sweep(&self) -> Result<usize, NetError> {
         self.shapers.sweep()
+    }
+
+    /// The same, and what is left of limits that were half made or half taken away.
+    pub fn sweep_all(&self) -> Result<usize, NetError> {
+        Ok(self.shapers.sweep()? + self.shapers.sweep_unused()?)
     }
 }

@@ -44,7 +44,14 @@ const PACKET_TYPE: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(16) 
 #[derive(Debug)]
 pub(crate) struct RxRing {
     socket: Socket,
+    slots: Slots,
+}
+
+/// The ring: slots in blocks, taken one after the other.
+#[derive(Debug)]
+struct Slots {
     memory: Memory,
+    block_bytes: usize,
     slot_bytes: usize,
     slots_per_block: usize,
     slots: usize,
@@ -102,25 +109,42 @@ impl RxRing {
         socket.set(libc::PACKET_RX_RING, &request, "make a receive ring")?;
         let memory = Memory::shared(&socket, 0, length as usize, MapFlags::POPULATE)
             .map_err(|error| PortError::system(interface, "map the receive ring", error))?;
-        let ring = Self {
-            socket,
+        let slots = Slots {
             memory,
+            block_bytes: BLOCK_BYTES as usize,
             slot_bytes,
             slots_per_block,
             slots,
             next: 0,
         };
+        let ring = Self { socket, slots };
         // Only now may frames flow: a socket bound earlier would queue them outside the ring.
         ring.socket.bind(libc::ETH_P_ALL)?;
         Ok(ring)
     }
 
     /// Hands up to `max` waiting frames to `each`; returns how many there were.
-    pub(crate) fn poll(&mut self, max: usize, mut each: impl FnMut(Received<'_>)) -> usize {
+    pub(crate) fn poll(&mut self, max: usize, each: impl FnMut(Received<'_>)) -> usize {
+        self.slots.poll(max, each)
+    }
+
+    /// Frames dropped because the ring was full, since the last call.
+    pub(crate) fn take_drops(&self) -> Result<u64, PortError> {
+        self.socket.take_drops()
+    }
+
+    /// Fails when the interface went down.
+    pub(crate) fn check_up(&self) -> Result<(), PortError> {
+        self.socket.check_up()
+    }
+}
+
+impl Slots {
+    fn poll(&mut self, max: usize, mut each: impl FnMut(Received<'_>)) -> usize {
         for count in 0..max {
             let block = self.next / self.slots_per_block;
             let slot = self.next % self.slots_per_block;
-            let offset = block * BLOCK_BYTES as usize + slot * self.slot_bytes;
+            let offset = block * self.block_bytes + slot * self.slot_bytes;
             // SAFETY: `next < slots`, so the slot lies inside the mapping; the kernel aligned it.
             let header = unsafe { self.memory.start().add(offset) };
             // SAFETY: tp_status is the first, aligned u32 of the slot; the kernel and we hand
@@ -158,16 +182,6 @@ impl RxRing {
         }
         max
     }
-
-    /// Frames dropped because the ring was full, since the last call.
-    pub(crate) fn take_drops(&self) -> Result<u64, PortError> {
-        self.socket.take_drops()
-    }
-
-    /// Fails when the interface went down.
-    pub(crate) fn check_up(&self) -> Result<(), PortError> {
-        self.socket.check_up()
-    }
 }
 
 /// Where a frame of `length` bytes from `start` on lies in its slot, cut off at the slot's end. One that
@@ -181,6 +195,9 @@ fn place(start: usize, length: usize, slot_bytes: usize) -> Range<usize> {
 
 // The kernel places the header at the start of each slot; keep the sizes we rely on checked.
 const _: () = assert!(size_of::<libc::tpacket2_hdr>() <= libc::TPACKET2_HDRLEN);
+
+#[cfg(test)]
+mod ring_tests;
 
 #[cfg(test)]
 mod tests {

@@ -33,6 +33,16 @@ impl<T: Copy> Ring<T> {
     ) -> io::Result<Self> {
         let bytes = layout.desc as usize + entries as usize * size_of::<T>();
         let memory = Memory::shared(socket, offset, bytes, MapFlags::POPULATE)?;
+        Self::over(memory, bytes, layout, entries)
+    }
+
+    /// A ring in `memory`, which has room for `entries` entries.
+    fn over(
+        memory: Memory,
+        bytes: usize,
+        layout: &XdpRingOffset,
+        entries: u32,
+    ) -> io::Result<Self> {
         let fits = |at: u64| {
             let at = at as usize;
             (at + size_of::<u32>() <= bytes && at.is_multiple_of(align_of::<u32>())).then_some(at)
@@ -111,3 +121,6 @@ impl<T: Copy> Ring<T> {
         unsafe { AtomicU32::from_ptr(self.memory.start().as_ptr().add(offset).cast()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

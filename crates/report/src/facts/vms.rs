@@ -37,7 +37,7 @@ fn nic(nic: &VmNic) -> String {
     if nic.vhost == Some(true) {
         words.push("vhost".to_owned());
     }
-    words.extend(nic.queues.map(|queues| plural(queues.into(), "queue")));
+    words.extend(nic.queues.map(|queues| plural(queues, "queue")));
     words.join(" ")
 }
 

@@ -94,7 +94,7 @@ pub(super) fn host(picture: &Picture, width: f64) -> Markup {
     let label = format!(
         "{} with {}; {} misplaced",
         plural(count, "node"),
-        plural(cpus.sum(), "CPU"),
+        plural(cpus.sum::<usize>(), "CPU"),
         picture.misplaced.len()
     );
     html! {
@@ -113,7 +113,7 @@ fn node_box(
     let first = canvas.parts.len();
     let (inner, right) = (left + PAD, left + wide - PAD);
     let mut y = top + LINE;
-    let cpus = node.cores.iter().map(Vec::len).sum();
+    let cpus: usize = node.cores.iter().map(Vec::len).sum();
     let memory = node
         .memory_mib
         .map(|mib| format!(", {} MiB of memory", number::grouped(mib as f64)));

@@ -79,7 +79,7 @@ pub fn counts(board: &Board) -> Vec<(String, Tone)> {
         Tone::Plain,
     )];
     if board.sockets > 0 {
-        let tests = crate::number::plural(board.sockets as usize, "socket test");
+        let tests = crate::number::plural(board.sockets, "socket test");
         words.push((tests, Tone::Plain));
     }
     if doubtful > 0 {

@@ -73,7 +73,7 @@ fn station(site: &Site, station: &Station) -> Markup {
         li class=[station.kind.joins().then_some("joins")] {
             @if !station.label.is_empty() { strong { (station.label) } " " }
             @if !of_tester { span.muted { (station.kind.words()) } }
-            @if let Some(queues) = station.queues { span.sub { (plural(queues as usize, "queue")) } }
+            @if let Some(queues) = station.queues { span.sub { (plural(queues, "queue")) } }
             @for thread in &station.threads { span.sub { (runs(thread)) } }
             @if !counted.is_empty() { span.sub { (counted) } }
             @if lossy { @for entry in &station.lost { span.lost { (lost(entry)) } } }

@@ -87,7 +87,7 @@ fn about_guests(group: &Group<'_>) -> String {
     let ask = vm.config();
     let what = match ask.netns {
         true => "network namespace".to_owned(),
-        false => plural(ask.vcpus as usize, "virtual CPU"),
+        false => plural(ask.vcpus, "virtual CPU"),
     };
     let own = group.shown.cpu.as_ref().and_then(threads::guest);
     let own = own.map(|cpu| format!("busiest by its own count {cpu}"));

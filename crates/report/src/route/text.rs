@@ -138,7 +138,7 @@ fn is_inner(site: &Site) -> bool {
 /// `2 queues, napi/d0 on CPU 0 (23 %)`; empty where nothing is known.
 fn known(station: &Station) -> String {
     let queues = station.queues.filter(|count| *count > 1);
-    let queues = queues.map(|count| plural(count as usize, "queue"));
+    let queues = queues.map(|count| plural(count, "queue"));
     let threads = Some(threads(&station.threads)).filter(|text| !text.is_empty());
     let told: Vec<String> = queues.into_iter().chain(threads).collect();
     told.join(", ")

@@ -14,10 +14,7 @@ pub(super) fn words(control: &ControlSummary) -> String {
     let visits: Vec<String> = visits.map(|fps| number::short(*fps)).collect();
     let failed = match control.failed {
         0 => String::new(),
-        failed => format!(
-            "; {} found no throughput",
-            plural(failed as usize, "further visit")
-        ),
+        failed => format!("; {} found no throughput", plural(failed, "further visit")),
     };
     format!(
         "{}: {} frames/s{failed}; drift {} (noisy above {})",

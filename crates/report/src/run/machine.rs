@@ -58,7 +58,7 @@ pub(super) fn line(run: &Run) -> String {
         known(&host.nicety),
         known(&host.kernel),
         known(&host.cpu_model),
-        plural(host.cpus as usize, "CPU")
+        plural(host.cpus, "CPU")
     )
 }
 

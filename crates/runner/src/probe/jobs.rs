@@ -4,20 +4,24 @@ use nicety_advisor::{Wishes, advise};
 use nicety_model::HostFacts;
 use nicety_model::finding::Goal;
 use nicety_model::probe::{Ability, Answer, Area};
+use nicety_netdev::net_admin;
+use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 use nicety_netdev::privilege::Privilege;
 
 /// What this user may do with this host.
 pub(super) fn of_user(privilege: Privilege, facts: &HostFacts) -> Vec<Ability> {
     let advice = advise(facts, Goal::default(), Wishes::default());
     let root = privilege == Privilege::Privileged;
+    let may = || NetNs::current().and_then(|ns| net_admin::require(&ns, "a limit"));
     vec![
         tune(root, advice.findings.len()),
         limits(
-            root,
+            may(),
             "vf limit",
             "rates of functions, taps, veths and macvtaps",
         ),
-        limits(root, "police", "a link shared among tenants"),
+        limits(may(), "police", "a link shared among tenants"),
     ]
 }
 
@@ -38,12 +42,17 @@ fn tune(root: bool, findings: usize) -> Ability {
     }
 }
 
-fn limits(root: bool, name: &str, what: &str) -> Ability {
-    match root {
-        true => Ability::new(Area::Job, name, Answer::Yes, what),
-        false => Ability::new(Area::Job, name, Answer::No, "limits need CAP_NET_ADMIN")
+fn limits(may: Result<(), NetError>, name: &str, what: &str) -> Ability {
+    let ability = |why: &str| {
+        Ability::new(Area::Job, name, Answer::No, why)
             .costs(format!("{what}: to be looked at only"))
-            .remedy("run as root"),
+    };
+    match may {
+        Ok(()) => Ability::new(Area::Job, name, Answer::Yes, what),
+        Err(NetError::NoNetAdmin { remedy, .. }) => {
+            ability("limits require CAP_NET_ADMIN").remedy(remedy)
+        }
+        Err(error) => ability(&error.to_string()),
     }
 }
 
@@ -61,6 +70,12 @@ mod tests {
         let reported = tune(false, 7);
         assert_eq!(reported.finding, "7 settings may slow this host's network");
         assert_eq!(reported.answer, Answer::Partly);
-        assert_eq!(limits(false, "police", "x").answer, Answer::No);
+        let lacks = NetError::NoNetAdmin {
+            what: "a limit".to_owned(),
+            remedy: "run it with sudo",
+        };
+        let reported = limits(Err(lacks), "police", "x");
+        assert_eq!(reported.answer, Answer::No);
+        assert_eq!(reported.remedy.as_deref(), Some("run it with sudo"));
     }
 }
