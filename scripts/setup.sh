@@ -182,11 +182,12 @@ python_tools() {
         deps=()
         set -- "$1" "${@:3}"
     fi
-    local wanted="${*:2}"
+    # Its programs name their interpreter by path, so it does not move with the checkout.
+    local wanted="${*:2} in $PWD"
     [ "$(cat "$place/has" 2>/dev/null)" != "$wanted" ] || return 0
     # Debian's python3 makes none without this package.
     python3 -c 'import ensurepip' 2>/dev/null || { may_install && install python3-venv; } || return 1
-    say "fetching $wanted into $place, once"
+    say "fetching ${*:2} into $place, once"
     rm -rf "$place"
     python3 -m venv "$place" >&2 && "$place/bin/pip" install --quiet "${deps[@]}" "${@:2}" >&2 || return 1
     echo "$wanted" >"$place/has"

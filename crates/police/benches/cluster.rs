@@ -59,9 +59,13 @@ const SCALES: [(&str, Scale); 3] = [
     ),
 ];
 
-fn algorithms(scale: &Scale, places: &[Place]) -> [(&'static str, Box<dyn Algorithm>); 3] {
+fn algorithms(scale: &Scale, places: &[Place]) -> [(&'static str, Box<dyn Algorithm>); 4] {
     [
         ("nicety", Box::new(Product::new(scale, places))),
+        (
+            "nicety, two turns",
+            Box::new(Product::with_two_turns(scale, places)),
+        ),
         ("static split", Box::new(Static::new(scale, places))),
         ("doorman FAIR_SHARE", Box::new(Doorman::new(scale, places))),
     ]

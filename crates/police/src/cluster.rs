@@ -7,10 +7,10 @@
 //! Everything is a function of values; time is an argument.
 //!
 //! The sum of what the hosts may send never exceeds the cap: the proof, with its assumptions, is in
-//! `docs/methodology/cluster.md`. An edge that carries this must keep four promises:
+//! `docs/methodology/cluster.md`. An edge that carries this must keep five promises:
 //!
-//! 1. A [`Batch`] is one transaction that compares the ledger and is applied as a whole or not at
-//!    all. Batches of a step go in order, and stop at the first that does not apply.
+//! 1. A [`Batch`] is one transaction that compares all bytes of the ledger and is applied as a whole
+//!    or not at all. It may be late, lost or sent twice, and need not wait for the batch before.
 //! 2. A view's [`Changes`] are whole revisions, in the order of the store.
 //! 3. Before a limit is raised, the deadline and the safe shares of the [`Orders`] are with the
 //!    guard, and what the output says to [remember](node::Output::remember) is on disk. No limit is

@@ -362,24 +362,25 @@ impl Controller {
         if let [port] = &mut of[..]
             && !port.silent
         {
-            port.decide(limit.min(port.cap), guarantee, guaranteed, &self.tuning);
+            let wanted = limit.min(port.cap);
+            port.decide(wanted, guarantee, guaranteed, &self.tuning);
+            if ceiling.is_some_and(|ceiling| port.limit.bps() > ceiling) {
+                port.exactly(wanted, guarantee.min(wanted), guaranteed);
+            }
             return;
         }
         let parts: Vec<Part> = of.iter().map(|port| port.part()).collect();
         let wanted = divide(limit, ceiling, &parts);
-        let mut decide = |tuning: &Tuning| -> f64 {
+        let mut each = |set: &dyn Fn(&mut PortState, f64)| -> f64 {
             for (port, wanted) in of.iter_mut().zip(&wanted).filter(|(port, _)| !port.silent) {
-                port.decide(*wanted, 0.0, guaranteed, tuning);
+                set(port, *wanted);
             }
             of.iter().map(|port| port.limit.bps()).sum()
         };
-        let sum = decide(&self.tuning);
-        if ceiling.is_some_and(|ceiling| sum > ceiling + 1.0) {
+        let sum = each(&|port, wanted| port.decide(wanted, 0.0, guaranteed, &self.tuning));
+        if ceiling.is_some_and(|ceiling| sum > ceiling) {
             // Limits that are a little too high and were to stay come to more than the ceiling.
-            decide(&Tuning {
-                hysteresis: 0.0,
-                ..self.tuning
-            });
+            each(&|port, wanted| port.exactly(wanted, 0.0, guaranteed));
         }
     }
 

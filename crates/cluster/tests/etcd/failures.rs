@@ -5,6 +5,7 @@ use std::time::Duration;
 use nicety_cluster::{Event, Outcome, Trouble};
 use nicety_netdev::netns::NetNs;
 use nicety_police::cluster::Batch;
+use nicety_police::cluster::wire::Ledger;
 use nicety_testkit::etcd::{Etcd, Options};
 use nicety_testkit::runner::Skip;
 
@@ -143,7 +144,12 @@ pub fn emptied() -> Result<(), Skip> {
     host.forget();
     let empty = Batch {
         expects: None,
-        sequence: 1,
+        becomes: Ledger {
+            schema: 1,
+            sequence: 1,
+            revision: 1,
+            digest: 1,
+        },
         grants: Vec::new(),
     };
     let written = |events: &[Event], wanted: Outcome| events.contains(&Event::Written(wanted));

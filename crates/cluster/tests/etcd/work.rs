@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nicety_cluster::{Event, Forgotten, Outcome, Trouble, forget, look};
+use nicety_police::cluster::wire::Ledger;
 use nicety_police::cluster::{Batch, Change, HostGrant, HostReport};
 use nicety_testkit::etcd::Etcd;
 use nicety_testkit::runner::Skip;
@@ -77,9 +78,19 @@ fn batch(expects: Option<u64>, hosts: &[(&str, i64)]) -> Batch {
         ((*host).to_owned(), grant)
     });
     Batch {
-        expects,
-        sequence,
+        expects: expects.map(ledger),
+        becomes: ledger(sequence),
         grants: grants.collect(),
+    }
+}
+
+/// The ledger after so many transactions, as one step makes it.
+fn ledger(sequence: u64) -> Ledger {
+    Ledger {
+        schema: 1,
+        sequence,
+        revision: 1,
+        digest: 1,
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::event::ClusterEvent;
+use super::mutant::{self, Mutant};
 use super::totals::{agreed, unknown};
 use super::view::View;
 use super::wire::{HostGrant, Ledger, SCHEMA, Wire};
@@ -16,20 +17,20 @@ use plan::{Plan, Planned};
 /// Grants in one transaction: etcd takes 128 operations (`--max-txn-ops`), one is the ledger's.
 #[cfg(not(test))]
 pub const BATCH_GRANTS: usize = 127;
-/// Small, so that a test has steps of several transactions. The model's hosts fit into one: it sends
-/// messages without waiting, and a later transaction of a step must wait for the one before.
+/// Small, so that the model has steps of several transactions.
 #[cfg(test)]
-pub const BATCH_GRANTS: usize = 4;
+pub const BATCH_GRANTS: usize = 2;
 /// Bytes of grants in one transaction, below the 1.5 MiB that etcd takes (`--max-request-bytes`).
 pub const BATCH_BYTES: usize = 1024 * 1024;
 
-/// One transaction: if the ledger is still `expects`, write it and all grants, else nothing.
+/// One transaction: if the ledger is still `expects`, write `becomes` and all grants, else nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// The ledger as it was read; none when there is none yet.
-    pub expects: Option<u64>,
-    /// The ledger as it is to be: one more.
-    pub sequence: u64,
+    /// The ledger before: as the step has read it, or as its transaction before this one writes it.
+    /// None when there is none yet.
+    pub expects: Option<Ledger>,
+    /// The ledger as it is to be.
+    pub becomes: Ledger,
     /// Grants by host.
     pub grants: Vec<(String, HostGrant)>,
 }
@@ -37,12 +38,12 @@ pub struct Batch {
 impl Batch {
     /// The bytes that the ledger must have; none for no such key.
     pub fn expected(&self) -> Option<Vec<u8>> {
-        self.expects.map(|sequence| Ledger::at(sequence).encode())
+        self.expects.map(|ledger| ledger.encode())
     }
 
     /// The ledger's new bytes.
     pub fn ledger(&self) -> Vec<u8> {
-        Ledger::at(self.sequence).encode()
+        self.becomes.encode()
     }
 }
 
@@ -53,8 +54,8 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// What is to be written after all that is in `view`, and what is new to tell. The batches may
-    /// be applied all, the first few or none: the cap holds in any case.
+    /// What is to be written after all that is in `view`, and what is new to tell. Send the batches
+    /// in this order: each applies only after the one before. The cap holds whichever arrive.
     pub fn step(&mut self, view: &View) -> (Vec<Batch>, Vec<ClusterEvent>) {
         let (totals, mut events) = agreed(view);
         let (unknown, odd) = unknown(view);
@@ -63,7 +64,7 @@ impl Leader {
         let (planned, more) = plan.decide();
         events.extend(more);
         let batches = match view.ledger() {
-            Ok(sequence) => batches(sequence, planned),
+            Ok(ledger) => batches(ledger, view.revision(), planned),
             Err(_) => {
                 let key = super::wire::LEDGER_KEY.to_owned();
                 events.push(ClusterEvent::CannotRaise { key });
@@ -96,36 +97,70 @@ impl Leader {
 }
 
 /// Splits what is planned into transactions that the store takes.
-fn batches(mut ledger: Option<u64>, planned: Vec<Planned>) -> Vec<Batch> {
+fn batches(read: Option<Ledger>, revision: i64, planned: Vec<Planned>) -> Vec<Batch> {
+    let mut digest = Digest::default();
+    let mut sizes = Vec::with_capacity(planned.len());
+    for planned in &planned {
+        let bytes = planned.grant.encode();
+        digest.add(planned.host.as_bytes());
+        digest.add(&bytes);
+        sizes.push(bytes.len() + planned.host.len() + 64);
+    }
+    let step = match mutant::is(Mutant::NoStep) {
+        true => (0, 0),
+        false => (revision, digest.value()),
+    };
     let mut batches: Vec<Batch> = Vec::new();
-    let mut bytes = 0;
-    for Planned {
-        host,
-        mut grant,
-        renumber,
-    } in planned
-    {
-        let size = grant.encode().len() + host.len() + 64;
+    let (mut before, mut bytes) = (read, 0);
+    for (planned, size) in planned.into_iter().zip(sizes) {
         let full = |batch: &Batch| batch.grants.len() >= BATCH_GRANTS || bytes + size > BATCH_BYTES;
         if batches.last().is_none_or(full) {
-            let sequence = ledger.map_or(1, |last| last + 1);
+            let becomes = Ledger {
+                schema: SCHEMA,
+                sequence: before.map_or(1, |before| before.sequence + 1),
+                revision: step.0,
+                digest: step.1,
+            };
             batches.push(Batch {
-                expects: ledger,
-                sequence,
+                expects: before,
+                becomes,
                 grants: Vec::new(),
             });
-            (ledger, bytes) = (Some(sequence), 0);
+            (before, bytes) = (Some(becomes), 0);
         }
         bytes += size;
         if let Some(batch) = batches.last_mut() {
-            if renumber {
-                grant.number = batch.sequence;
+            let mut grant = planned.grant;
+            if planned.renumber {
+                grant.number = batch.becomes.sequence;
             }
-            grant.schema = SCHEMA;
-            batch.grants.push((host, grant));
+            batch.grants.push((planned.host, grant));
         }
     }
     batches
+}
+
+/// FNV-1a of 64 bits.
+struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    /// Adds bytes and where they end.
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().chain(&[0]) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// As many bits as every reader of JSON takes exactly.
+    fn value(&self) -> u64 {
+        self.0 >> 11
+    }
 }
 
 #[cfg(test)]

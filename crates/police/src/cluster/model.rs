@@ -5,44 +5,72 @@
 mod machine;
 mod progress;
 mod random;
+mod replay;
 mod store;
 mod world;
 
 use super::mutant::{self, Mutant};
-use random::{cases, run_cases};
+use random::{cases, run_cases, seed};
 
 #[test]
 fn the_cap_holds_whatever_happens() {
-    let (_, result) = run_cases(cases(100), None);
+    let (cases, seed) = (cases(100), seed());
+    println!("{cases} cases from NICETY_MODEL_SEED={seed}");
+    let (_, result) = run_cases(cases, None, seed);
     if let Err((case, why)) = result {
-        panic!("{why}\n{case}");
+        panic!("NICETY_MODEL_SEED={seed}: {why}\n{case}");
     }
 }
 
-/// Rules without which the model must find a way to exceed the cap.
-const MUTANTS: [Mutant; 12] = [
-    Mutant::NoAcknowledgement,
-    Mutant::NoCeiling,
-    Mutant::NoMargin,
-    Mutant::NoLeaseCheck,
-    Mutant::AnyLease,
-    Mutant::NoGuard,
-    Mutant::NoLedger,
-    Mutant::SafeAboveGrant,
-    Mutant::AcknowledgedEarly,
-    Mutant::StaleMemory,
-    Mutant::RegisteredEarly,
-    Mutant::AppliedLate,
+/// Rules without which the model must find a way to exceed the cap, and a seed with which it soon
+/// does.
+const MUTANTS: [(Mutant, u64); 14] = [
+    (Mutant::NoAcknowledgement, 0),
+    (Mutant::NoCeiling, 0),
+    (Mutant::NoMargin, 0),
+    (Mutant::NoLeaseCheck, 0),
+    (Mutant::AnyLease, 0),
+    (Mutant::NoGuard, 0),
+    (Mutant::NoLedger, 0),
+    (Mutant::NoStep, 0),
+    (Mutant::ChargeIsOwned, 0),
+    (Mutant::SafeAboveGrant, 0),
+    (Mutant::AcknowledgedEarly, 0),
+    (Mutant::StaleMemory, 0),
+    (Mutant::RegisteredEarly, 0),
+    (Mutant::AppliedLate, 0),
 ];
 
 #[test]
 fn the_model_notices_when_a_rule_is_missing() {
-    for missing in MUTANTS {
-        let (after, found) = mutant::with(Some(missing), || run_cases(5_000, Some(missing)));
+    for (missing, early) in MUTANTS {
+        let (after, found) = mutant::with(Some(missing), || run_cases(500, Some(missing), early));
         assert!(
             found.is_err(),
             "nothing exceeds the cap without {missing:?}"
         );
         println!("without {missing:?} the cap is exceeded in case {after}");
+    }
+}
+
+#[test]
+#[ignore = "minutes: finds the seeds above, and how rare each case is"]
+fn how_soon_the_model_notices() {
+    for (missing, _) in MUTANTS {
+        let mut soonest = (u32::MAX, 0);
+        let (mut drawn, mut found) = (0, 0);
+        for seed in 0..400 {
+            let (after, result) =
+                mutant::with(Some(missing), || run_cases(50, Some(missing), seed));
+            drawn += after;
+            if result.is_err() {
+                found += 1;
+                soonest = soonest.min((after, seed));
+            }
+            if found >= 3 {
+                break;
+            }
+        }
+        println!("{missing:?}: {found} of {drawn} cases, soonest (case, seed) {soonest:?}");
     }
 }

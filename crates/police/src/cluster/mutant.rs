@@ -19,6 +19,10 @@ pub(super) enum Mutant {
     NoGuard,
     /// Transactions do not compare the ledger.
     NoLedger,
+    /// The ledger does not say of which step a transaction is.
+    NoStep,
+    /// A host may have what it is charged for, even when more is charged than there is.
+    ChargeIsOwned,
     /// The safe share does not stay below the grant.
     SafeAboveGrant,
     /// A host says that it holds a grant before its limits are set.

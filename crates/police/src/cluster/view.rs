@@ -115,14 +115,14 @@ impl View {
         self.complete
     }
 
-    /// Transactions of leaders so far; none before the first.
+    /// The last transaction of a leader; none before the first.
     ///
     /// # Errors
     /// A ledger that cannot be read: nobody may write then.
-    pub fn ledger(&self) -> Result<Option<u64>, &WireError> {
+    pub fn ledger(&self) -> Result<Option<Ledger>, &WireError> {
         match &self.ledger {
             None => Ok(None),
-            Some(Ok(ledger)) => Ok(Some(ledger.sequence)),
+            Some(Ok(ledger)) => Ok(Some(*ledger)),
             Some(Err(error)) => Err(error),
         }
     }

@@ -137,14 +137,22 @@ pub struct Grant {
     pub safe_ceiling: Option<BitRate>,
 }
 
-/// Counts the transactions of leaders. Each compares the number it has read and writes the next,
-/// so that of two leaders that have read the same only one succeeds.
+/// The last transaction of a leader: its number, and the step it was a part of.
+///
+/// A step's first transaction compares the ledger that the step has read, each later one the
+/// ledger of the one before. So a transaction applies only to what its own step has read and
+/// written: no other step has the same revision **and** writes the same grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Version.
     pub schema: u32,
     /// Transactions so far.
     pub sequence: u64,
+    /// Revision of the store that the step has read.
+    pub revision: i64,
+    /// Digest of all grants of the step, below 2^53. It tells apart steps of different programs
+    /// that have read the same revision.
+    pub digest: u64,
 }
 
 /// Value of the election's key: who leads.
@@ -213,16 +221,6 @@ macro_rules! wire {
 }
 
 wire!(Member, HostReport, HostGrant, Ledger, Leadership);
-
-impl Ledger {
-    /// The ledger after so many transactions.
-    pub const fn at(sequence: u64) -> Self {
-        Self {
-            schema: SCHEMA,
-            sequence,
-        }
-    }
-}
 
 impl Grant {
     /// The highest `max` that the host may hold while its lease lives and it has not acknowledged

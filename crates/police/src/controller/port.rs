@@ -193,6 +193,15 @@ impl PortState {
         }
     }
 
+    /// The same after [`decide`](Self::decide) where that came to more than the ceiling of the tenant:
+    /// however small the difference is, it is written, and rounded down.
+    pub(super) fn exactly(&mut self, wanted: f64, floor: f64, guaranteed: f64) {
+        let wanted = self.leak.lower(wanted, guaranteed).min(self.cap);
+        let limit = self.setup.steps.down(wanted, floor.min(self.cap));
+        self.limit = BitRate::from_bps((limit + 1e-6).floor());
+        self.write = self.applied != Some(self.limit);
+    }
+
     /// Its part when its tenant has several ports.
     pub(super) fn part(&self) -> Part {
         Part {

@@ -233,3 +233,29 @@ fn a_grant_is_a_cap_that_can_go_up_again() {
     step(&mut controller, 0);
     assert_eq!(controller.in_force(0), None);
 }
+
+#[test]
+fn a_ceiling_that_falls_by_less_than_the_hysteresis_is_written_exactly() {
+    let several = "[link]\ncapacity = \"200mbit\"\nheadroom = 0.05\n\
+        [[tenant]]\nname = \"one\"\nports = \"a\"\n\
+        [[tenant]]\nname = \"three\"\nports = [\"b\", \"c\", \"d\"]\n";
+    let mut rig = Rig::new(several);
+    let bits = |rig: &Rig, port: usize| rig.limits[port].unwrap().0;
+    let wants = [Some(80.0), Some(80.0), Some(80.0), Some(80.0)];
+    for (one, three) in [
+        (40_000_000, 50_000_000),
+        (39_900_001, 49_900_001),
+        (39_900_000, 49_900_000),
+    ] {
+        rig.controller.soften(0, Some(BitRate(one)));
+        rig.controller.soften(1, Some(BitRate(three)));
+        for _ in 0..4 {
+            rig.second(&wants);
+            let sum: u64 = (1..4).map(|port| bits(&rig, port)).sum();
+            assert!(bits(&rig, 0) <= one && sum <= three, "{sum} of {three}");
+        }
+        // And it stays there.
+        assert!(rig.second(&wants).writes.is_empty());
+        assert!(bits(&rig, 0) + 1 >= one);
+    }
+}

@@ -19,6 +19,11 @@ pub struct Product {
     of: Vec<Vec<(usize, String)>>,
     view: View,
     leader: Leader,
+    /// How often the leader decides in a period. With two turns hosts acknowledge the first at once, which
+    /// the product does not: it shows what that would bring.
+    turns: usize,
+    /// What each host said last.
+    said: Vec<BTreeMap<String, LocalDemand>>,
     periods: usize,
     writes: usize,
     grants: usize,
@@ -71,6 +76,8 @@ impl Product {
             of,
             view: View::default(),
             leader: Leader::default(),
+            turns: 1,
+            said: vec![BTreeMap::new(); scale.hosts],
             periods: 0,
             writes: 0,
             grants: 0,
@@ -79,6 +86,46 @@ impl Product {
         };
         made.take(true, members);
         made
+    }
+
+    /// The same with two turns of the leader in a period.
+    pub fn with_two_turns(scale: &Scale, places: &[Place]) -> Self {
+        Self {
+            turns: 2,
+            ..Self::new(scale, places)
+        }
+    }
+
+    /// A host's report, as a change of the store.
+    fn said(&mut self, number: usize) -> Change {
+        let host = &self.hosts[number];
+        let value = host.report(&self.said[number]).unwrap().encode();
+        self.writes += 1;
+        self.bytes += value.len();
+        let key = format!("report/{}", host.settings().name);
+        put(key, value, host.lease().unwrap())
+    }
+
+    /// One turn of the leader; gives the hosts whose grants have changed.
+    fn turn(&mut self) -> Vec<usize> {
+        let begin = Instant::now();
+        let (batches, _) = self.leader.step(&self.view);
+        let mut changed = Vec::new();
+        for batch in &batches {
+            assert_eq!(self.view.ledger(), Ok(batch.expects));
+            self.writes += 1;
+            let mut changes = vec![put("ledger".to_owned(), batch.ledger(), 0)];
+            for (host, grant) in &batch.grants {
+                let value = grant.encode();
+                self.bytes += value.len();
+                self.grants += 1;
+                changes.push(put(format!("grant/{host}"), value, 0));
+                changed.push(host.strip_prefix("host-").unwrap().parse().unwrap());
+            }
+            self.take(false, changes);
+        }
+        self.computing += begin.elapsed();
+        changed
     }
 
     fn take(&mut self, all: bool, changes: Vec<Change>) {
@@ -93,8 +140,7 @@ impl Product {
 impl Algorithm for Product {
     fn report(&mut self, demand: &[u64], limits: &mut [u64]) {
         self.periods += 1;
-        let mut changes = Vec::with_capacity(self.hosts.len());
-        for (host, of) in self.hosts.iter().zip(&self.of) {
+        for (said, of) in self.said.iter_mut().zip(&self.of) {
             let local = of.iter().map(|(index, tenant)| {
                 let (wants, limit) = (demand[*index], limits[*index]);
                 let held = wants > 0 && wants as f64 >= 0.95 * limit as f64;
@@ -105,55 +151,38 @@ impl Algorithm for Product {
                 };
                 (tenant.clone(), local)
             });
-            let local: BTreeMap<String, LocalDemand> = local.collect();
-            if let Some(report) = host.report(&local) {
-                let value = report.encode();
-                self.writes += 1;
-                self.bytes += value.len();
-                let lease = host.lease().unwrap();
-                changes.push(put(
-                    format!("report/{}", host.settings().name),
-                    value,
-                    lease,
-                ));
-            }
+            *said = local.collect();
         }
+        let changes: Vec<Change> = (0..self.hosts.len()).map(|of| self.said(of)).collect();
         let begin = Instant::now();
         self.take(false, changes);
         self.computing += begin.elapsed();
     }
 
     fn lead(&mut self, limits: &mut [u64]) {
-        let begin = Instant::now();
-        let (batches, _) = self.leader.step(&self.view);
-        let mut changed = Vec::new();
-        for batch in &batches {
-            assert_eq!(self.view.ledger(), Ok(batch.expects));
-            self.writes += 1;
-            let mut changes = vec![put("ledger".to_owned(), batch.ledger(), 0)];
-            for (host, grant) in &batch.grants {
-                let value = grant.encode();
-                self.bytes += value.len();
-                self.grants += 1;
-                changes.push(put(format!("grant/{host}"), value, 0));
-                changed.push(host.clone());
+        for turn in 1..=self.turns {
+            let changed = self.turn();
+            let mut freed = Vec::new();
+            for number in changed {
+                let host = &mut self.hosts[number];
+                let name = host.settings().name.clone();
+                host.take(self.view.hosts().get(&name));
+                let orders = host.orders(Duration::ZERO);
+                let mut lower = false;
+                for (index, tenant) in &self.of[number] {
+                    let max = orders.limits[tenant].max.0;
+                    lower |= max < std::mem::replace(&mut limits[*index], max);
+                }
+                let set = (orders.limits.iter()).map(|(tenant, limit)| (tenant.clone(), limit.max));
+                assert!(host.applied(&orders, &set.collect()).is_empty());
+                if lower {
+                    freed.push(number);
+                }
             }
-            self.take(false, changes);
-        }
-        self.computing += begin.elapsed();
-        for name in changed {
-            let number: usize = name.strip_prefix("host-").unwrap().parse().unwrap();
-            let host = &mut self.hosts[number];
-            host.take(self.view.hosts().get(&name));
-            let orders = host.orders(Duration::ZERO);
-            for (index, tenant) in &self.of[number] {
-                limits[*index] = orders.limits[tenant].max.0;
+            if turn < self.turns {
+                let acknowledged: Vec<Change> = freed.into_iter().map(|of| self.said(of)).collect();
+                self.take(false, acknowledged);
             }
-            let set = orders
-                .limits
-                .iter()
-                .map(|(tenant, limit)| (tenant.clone(), limit.max));
-            assert!(host.applied(&orders, &set.collect()).is_empty());
         }
     }
 

@@ -10,7 +10,7 @@ use super::super::mutant::{self, Mutant};
 use super::super::shares::{Target, Wish, near, targets};
 use super::super::totals::{Agreed, Unknown};
 use super::super::view::{HostView, View};
-use super::super::wire::{GRANT_DIR, Grant, HostGrant};
+use super::super::wire::{GRANT_DIR, Grant, HostGrant, SCHEMA};
 
 /// A record that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,12 +145,11 @@ impl<'a> Plan<'a> {
                 None => Target::default(),
             })
             .collect();
-        let free = if raises {
-            max.saturating_sub(charged)
-        } else {
-            0
+        let raises = raises && (charged <= max || mutant::is(Mutant::ChargeIsOwned));
+        let raised = match raises {
+            true => raise(max.saturating_sub(charged), parts, &wanted),
+            false => keep(parts, &wanted),
         };
-        let raised = raise(free, parts, &wanted);
         let known = self.unknown.hosts.max(parts.len() as u64);
         let safe = agreed.map_or(0, |of| of.share(known));
         let next = parts.iter().zip(&wanted).zip(raised);
@@ -185,6 +184,18 @@ fn raise(free: u64, parts: &[Part<'_>], wanted: &[Target]) -> Vec<u64> {
         part.charge.now + lack.min(share as u64)
     });
     raised.collect()
+}
+
+/// What each may have while more is charged than there is: no more than its last grant says. A charge
+/// may be too high, as when an old report comes again after others have got what was acknowledged. So
+/// it is nothing that the host may have.
+fn keep(parts: &[Part<'_>], wanted: &[Target]) -> Vec<u64> {
+    let pairs = parts.iter().zip(wanted);
+    let kept = pairs.map(|(part, wanted)| {
+        let has = part.has.map_or(0, |has| has.max.0);
+        wanted.max.min(has)
+    });
+    kept.collect()
 }
 
 /// The grant of one host, with what it may still hold of earlier ones.
@@ -245,6 +256,7 @@ fn record(host: &HostView, next: BTreeMap<&str, Next>) -> Option<(HostGrant, boo
     };
     let Some(had) = had.filter(|_| same) else {
         let grant = HostGrant {
+            schema: SCHEMA,
             lease,
             tenants: tenants(next),
             ..HostGrant::default()
@@ -261,6 +273,7 @@ fn record(host: &HostView, next: BTreeMap<&str, Next>) -> Option<(HostGrant, boo
         return None;
     }
     let settled = HostGrant {
+        schema: SCHEMA,
         tenants: tenants(next),
         ..had.clone()
     };

@@ -57,7 +57,7 @@ fn view(changes: Vec<Change>) -> View {
 fn written(view: &mut View, batches: &[Batch]) {
     for batch in batches {
         assert_eq!(view.ledger(), Ok(batch.expects));
-        let mut changes = vec![put("ledger".to_owned(), &Ledger::at(batch.sequence), 0)];
+        let mut changes = vec![put("ledger".to_owned(), &batch.becomes, 0)];
         let grants = batch.grants.iter();
         changes.extend(grants.map(|(host, grant)| put(format!("grant/{host}"), grant, 0)));
         view.take(&Changes {
@@ -126,6 +126,35 @@ fn capacity_moves_only_after_it_was_given_back() {
 }
 
 #[test]
+fn an_old_report_that_comes_again_raises_nobody() {
+    let member = |host, lease| {
+        let Change::Put { key, value, .. } = member(host, lease, 1000) else {
+            unreachable!()
+        };
+        let mut member = Member::decode(&value).unwrap();
+        if let Some(total) = member.tenants.get_mut("blue") {
+            total.guarantee = BitRate(0);
+        }
+        put(key, &member, lease)
+    };
+    let mut view = view(vec![member("a", 1), member("b", 2)]);
+    step(&mut view);
+    let b_wants = |holds| report("b", 2, holds, None);
+    change(&mut view, vec![report("a", 1, 1, Some(0)), b_wants(1)]);
+    step(&mut view);
+    change(&mut view, vec![report("a", 1, 2, Some(0))]);
+    assert_eq!(step(&mut view)["b"].max, BitRate(987));
+    // a counts as if it had 500 again, and wants more. What it has been granted stays all it has.
+    change(&mut view, vec![report("a", 1, 1, None), b_wants(3)]);
+    let next = step(&mut view);
+    assert!(
+        next.get("a").is_none_or(|of| of.max <= BitRate(12)),
+        "{next:?}"
+    );
+    assert!(next["b"].max < BitRate(987));
+}
+
+#[test]
 fn a_dead_host_keeps_its_safe_share_and_no_more() {
     let mut view = view(vec![member("a", 1, 1000), member("b", 2, 1000)]);
     step(&mut view);
@@ -190,18 +219,56 @@ fn the_smaller_total_counts_and_both_hosts_are_named_once() {
     assert!(leader.step(&view).1.is_empty());
 }
 
+fn nine_hosts() -> View {
+    let hosts = (0..9).map(|host| member(&format!("h{host}"), host + 1, 1000));
+    view(hosts.collect())
+}
+
 #[test]
 fn a_step_becomes_transactions_that_follow_each_other() {
-    let hosts = (0..9).map(|host| member(&format!("h{host}"), host + 1, 1000));
-    let mut view = view(hosts.collect());
+    let mut view = nine_hosts();
     let (batches, _) = Leader::default().step(&view);
-    let chain: Vec<_> = batches
-        .iter()
-        .map(|b| (b.expects, b.sequence, b.grants.len()))
+    let sequence = |ledger: Ledger| ledger.sequence;
+    let chain: Vec<_> = (batches.iter())
+        .map(|b| (b.expects.map(sequence), b.becomes.sequence, b.grants.len()))
         .collect();
-    assert_eq!(chain, [(None, 1, 4), (Some(1), 2, 4), (Some(2), 3, 1)]);
-    written(&mut view, &batches[..2]);
+    assert_eq!(
+        chain,
+        [
+            (None, 1, 2),
+            (Some(1), 2, 2),
+            (Some(2), 3, 2),
+            (Some(3), 4, 2),
+            (Some(4), 5, 1)
+        ]
+    );
+    written(&mut view, &batches[..4]);
     // Who comes after goes on from what was written.
     let rest: Vec<String> = step(&mut view).into_keys().collect();
     assert_eq!(rest, ["h8"]);
+}
+
+#[test]
+fn a_transaction_follows_only_its_own_step() {
+    let view = nine_hosts();
+    let (first, _) = Leader::default().step(&view);
+    let (same, _) = Leader::default().step(&view);
+    assert_eq!(first, same);
+    // Another revision, or other grants at the same one.
+    let mut later = view.clone();
+    change(&mut later, Vec::new());
+    let mut other = nine_hosts();
+    other.take(&Changes {
+        revision: 1,
+        all: false,
+        changes: vec![member("h8", 9, 900)],
+    });
+    for view in [later, other] {
+        let (second, _) = Leader::default().step(&view);
+        assert_eq!(second[0].expected(), first[0].expected());
+        for (mine, others) in first.iter().zip(&second).skip(1) {
+            assert_eq!(mine.becomes.sequence, others.becomes.sequence);
+            assert_ne!(mine.expected(), others.expected());
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nicety_model::BitRate;
 
+use super::super::log::{Beginning, Line};
 use super::super::mutant::{self, Mutant};
 use super::super::settings::{HostSettings, Margin};
 use super::super::view::{Changes, Joining};
@@ -53,6 +54,11 @@ pub struct Machine {
     pub stall: Stage,
     /// It stands still there, from the next orders on.
     pub freezes: bool,
+    /// Transactions of its next step that are lost, as bits: a leader may die between any two.
+    pub lost: u8,
+    /// Its daemons' inputs and outputs are kept.
+    pub records: bool,
+    pub recorded: Vec<(Beginning, Vec<Line>)>,
     /// Its daemon stands still.
     pub daemon_frozen: bool,
     /// The whole machine stands still, and sends nothing.
@@ -93,6 +99,9 @@ impl Machine {
             wanted: None,
             stall: Stage::Done,
             freezes: false,
+            lost: 0,
+            records: false,
+            recorded: Vec::new(),
             daemon_frozen: false,
             frozen: false,
             heard: None,
@@ -119,6 +128,13 @@ impl Machine {
     pub fn start(&mut self) {
         if self.node.is_none() {
             self.node = Some(Node::new(self.settings.clone(), self.disk.clone()));
+            if self.records {
+                let beginning = Beginning {
+                    settings: self.settings.clone(),
+                    remembered: self.disk.clone(),
+                };
+                self.recorded.push((beginning, Vec::new()));
+            }
         }
     }
 
@@ -161,6 +177,13 @@ impl Machine {
             return Vec::new();
         };
         let output = node.feed(at, input);
+        if let Some((_, lines)) = self.recorded.last_mut() {
+            lines.push(Line {
+                at,
+                input: input.clone(),
+                output: output.clone(),
+            });
+        }
         let lease = node.host().lease();
         self.obey(output, lease)
     }
@@ -184,7 +207,12 @@ impl Machine {
         if let (Some(report), Some(lease)) = (output.report, lease) {
             requests.push(Request::Report { lease, report });
         }
-        requests.extend(output.batches.into_iter().map(Request::Batch));
+        if !output.batches.is_empty() {
+            let lost = std::mem::take(&mut self.lost);
+            let batches = output.batches.into_iter().enumerate();
+            let sent = batches.filter(|(at, _)| lost >> (at % 8) & 1 == 0);
+            requests.extend(sent.map(|(_, batch)| Request::Batch(batch)));
+        }
         requests
     }
 

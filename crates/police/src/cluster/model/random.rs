@@ -1,6 +1,7 @@
 //! Cases drawn at random, shrunk when they exceed the cap.
 
 use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,10 +19,18 @@ pub fn cases(usual: u32) -> u32 {
     asked.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
+/// Where the cases begin: `NICETY_MODEL_SEED`, or else anywhere.
+#[allow(clippy::disallowed_methods, reason = "a test is told where to begin")]
+pub fn seed() -> u64 {
+    let asked = std::env::var("NICETY_MODEL_SEED").ok();
+    let anywhere = || RandomState::new().hash_one(());
+    (asked.and_then(|text| text.parse().ok())).unwrap_or_else(anywhere)
+}
+
 fn setups() -> impl Strategy<Value = Setup> {
     let clock = || prop_oneof![Just(900u64), Just(1000), Just(1100), 900u64..=1100];
     let tenant = (100u64..100_000, prop_oneof![Just(0u64), 1u64..100_000]);
-    let hosts = vec(clock(), 2..=4);
+    let hosts = vec(clock(), 2..=5);
     (hosts, clock(), any::<bool>(), vec(tenant, 1..=2)).prop_map(
         |(rates, store_rate, fixed, tenants)| Setup {
             rates,
@@ -33,7 +42,7 @@ fn setups() -> impl Strategy<Value = Setup> {
 }
 
 fn actions() -> impl Strategy<Value = Vec<Action>> {
-    let host = || 0usize..4;
+    let host = || 0usize..5;
     let link = prop_oneof![
         3 => Just(Link::Up),
         2 => prop_oneof![100u64..3_000, 1_000u64..20_000].prop_map(Link::Slow),
@@ -62,6 +71,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         2 => (host(), stage()).prop_map(|(host, stage)| Action::FreezeAt(host, stage)),
         1 => (host(), stage()).prop_map(|(host, stage)| Action::Restart(host, stage)),
         2 => (host(), any::<bool>()).prop_map(|(host, on)| Action::Elect(host, on)),
+        5 => (host(), 1u8..8).prop_map(|(host, which)| Action::Lose(host, which)),
         4 => (host(), 0usize..2, demand).prop_map(|(h, t, d)| Action::Demand(h, t, d)),
         2 => (0usize..12).prop_map(Action::Again),
         1 => host().prop_map(Action::Reread),
@@ -71,21 +81,21 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 
 /// Draws cases until one fails. Gives how many were drawn, and of a failure the case, shrunk, and what
 /// went wrong. Without a rule only the cap is looked at.
-pub fn run_cases(cases: u32, missing: Option<Mutant>) -> (u32, Result<(), (String, String)>) {
+pub fn run_cases(
+    cases: u32,
+    missing: Option<Mutant>,
+    seed: u64,
+) -> (u32, Result<(), (String, String)>) {
     let config = Config {
         cases,
         failure_persistence: None,
         max_shrink_iters: if missing.is_some() { 0 } else { 2_000 },
         ..Config::default()
     };
-    // A rule is taken out of the same cases each time; else every run draws its own.
-    let mut runner = match missing {
-        Some(_) => {
-            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, rng)
-        }
-        None => TestRunner::new(config),
-    };
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(config, rng);
     let drawn = Cell::new(0);
     let result = runner.run(&(setups(), actions()), |(setup, actions)| {
         drawn.set(drawn.get() + 1);

@@ -44,6 +44,8 @@ pub enum Action {
     /// The daemon carries out orders only up to here.
     Stall(usize, Stage),
     Elect(usize, bool),
+    /// Of the host's next step as a leader these transactions are lost.
+    Lose(usize, u8),
     Demand(usize, usize, u64),
     /// A request that the store has had comes again.
     Again(usize),
@@ -149,6 +151,7 @@ impl World {
             Action::Start(host) => self.hosts[of(host)].start(),
             Action::Stall(host, stage) => self.hosts[of(host)].stall = stage,
             Action::Elect(host, elected) => self.feed(of(host), &Input::Elected(elected)),
+            Action::Lose(host, which) => self.hosts[of(host)].lost = which,
             Action::Demand(host, tenant, demand) => {
                 let tenant = format!("t{}", tenant % self.totals.len());
                 self.hosts[of(host)].demand.insert(tenant, demand);
