@@ -1,6 +1,7 @@
 //! Keys and changes as etcd tells them.
 
 use etcd_client::{Event as Told, EventType, GetOptions, KeyValue, WatchResponse};
+use nicety_police::cluster::wire::LEADER_DIR;
 use nicety_police::cluster::{Change, Changes};
 
 use crate::Trouble;
@@ -43,7 +44,8 @@ pub(crate) fn changes(link: &Link<'_>, answer: &WatchResponse) -> Changes {
     }
 }
 
-/// Everything below the prefix at one revision; and whether a key is there that was made at a revision.
+/// Everything below the prefix at one revision, but of the election only the leader's key; and whether a key is there
+/// that was made at a revision.
 pub(crate) async fn everything(
     link: &Link<'_>,
     own: (&[u8], i64),
@@ -51,6 +53,7 @@ pub(crate) async fn everything(
     // The first key that is not below the prefix: '0' follows '/'.
     let end = format!("{}0", link.settings.prefix);
     let (mut from, mut is_there) = (link.key("").into_bytes(), false);
+    let mut leader: Option<(i64, Change)> = None;
     let mut all = Changes {
         all: true,
         ..Changes::default()
@@ -64,11 +67,25 @@ pub(crate) async fn everything(
         }
         let mut keys = answer.kvs().iter();
         is_there |= keys.any(|found| (found.key(), found.create_revision()) == own);
-        let found = answer.kvs().iter().filter_map(|found| put(link, found));
-        all.changes.extend(found);
+        for found in answer.kvs() {
+            let Some(change) = put(link, found) else {
+                continue;
+            };
+            let made = found.create_revision();
+            match &change {
+                // Whoever stands for election has a key; the oldest is the leader's.
+                Change::Put { key, .. } if key.starts_with(LEADER_DIR) => match &leader {
+                    Some((oldest, _)) if *oldest < made => {}
+                    _ => leader = Some((made, change)),
+                },
+                _ => all.changes.push(change),
+            }
+        }
         match answer.kvs().last() {
             Some(last) if answer.more() => from = [last.key(), b"\0"].concat(),
-            _ => return Ok((all, is_there)),
+            _ => break,
         }
     }
+    all.changes.extend(leader.map(|(_, change)| change));
+    Ok((all, is_there))
 }
