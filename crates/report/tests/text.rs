@@ -403,7 +403,7 @@ fn numbers_stand_with_their_intervals() {
         "94 %, range of 5 visits",
         "windows of 59 to 67 ms: a load counts when more than half of them lose no more than 0.010 %",
         "0.36 %, 92 % in stalls",
-        "10 s is the load, in frames/s, that held for ten seconds",
+        "10 s is the load, in frames/s, that held for 10 s",
     ] {
         assert!(wide.contains(told), "{told}: {wide}");
     }

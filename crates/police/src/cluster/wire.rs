@@ -141,7 +141,7 @@ pub struct Grant {
 ///
 /// A step's first transaction compares the ledger that the step has read, each later one the
 /// ledger of the one before. So a transaction applies only to what its own step has read and
-/// written: no other step has the same revision **and** writes the same grants.
+/// written. Another step with the same revision and digest writes the same grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Version.

@@ -23,6 +23,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
     let cell = |g: &Group<'_>| numbers.get(g.name).filter(|_| groups.len() > 1);
     // What an interval says better, or another column.
     let older = |group: &&&Group<'_>| group.estimate().is_none();
+    let held = &*legend::held(groups);
     let mut table = Table::of(
         "Throughput of every result",
         rows.iter().copied(),
@@ -33,7 +34,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             "bytes" Number: g.key.frame_size_bytes;
             "frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps()).interval(g.interval_text());
             "interval" Number: Cell::of(g.interval_text()).details(g.half_width_text());
-            "10 s" Number: (!older(g)).then(|| g.held_text());
+            held Number: (!older(g)).then(|| g.held_text());
             "capacity" Number: number(g.capacity_fps(), number::short);
             "held" Number: number(g.shown.held.filter(|_| older(g)).map(|held| held.load_fps), number::short);
             "min to max" Number: g.extremes_fps().filter(|_| older(g)).map(number::interval);
@@ -62,7 +63,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             ("guest CPU", Named),
             ("busiest CPU", Named),
             ("capacity", Named),
-            ("10 s", Named),
+            (held, Named),
             ("interval", Named),
         ]);
     table.whole = true;

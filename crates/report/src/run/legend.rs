@@ -28,13 +28,22 @@ fn of_intervals(groups: &[Group<'_>]) -> String {
     ));
     told.extend(judged(groups));
     if any(|group| group.held_text() != ABSENT) {
-        told.push("10 s is the load, in frames/s, that held for ten seconds".to_owned());
+        let heading = held(groups);
+        told.push(match heading.as_str() {
+            CONFIRMED => {
+                "Confirmed is the load, in frames/s, that held in the confirm trial".to_owned()
+            }
+            length => format!("{length} is the load, in frames/s, that held for {length}"),
+        });
     }
     if any(|group| group.capacity_fps().is_some()) {
         told.push("Capacity is what the path forwards under overload, in frames/s".to_owned());
     }
     if any(|group| group.shown.confirm.is_some()) {
-        told.push("Loss is that of ten seconds at frames/s".to_owned());
+        told.push(match held(groups).as_str() {
+            CONFIRMED => "Loss is that of the confirm trial at frames/s".to_owned(),
+            length => format!("Loss is that of {length} at frames/s"),
+        });
     }
     let stalls = |group: &Group<'_>| {
         let confirm = group.shown.confirm;
@@ -51,6 +60,27 @@ fn of_intervals(groups: &[Group<'_>]) -> String {
         told.push(format!("Latency is one-way at {shares} of the throughput"));
     }
     format!("{}.", told.join(". "))
+}
+
+/// Heading of [`held`] where confirm trials were not equally long.
+const CONFIRMED: &str = "confirmed";
+
+/// Heading of the load that held: how long, as in `10 s`.
+pub fn held(groups: &[Group<'_>]) -> String {
+    let confirms = groups.iter().filter_map(|group| group.shown.confirm);
+    let lengths = distinct(confirms.map(|confirm| length(confirm.duration_s)));
+    match lengths.as_slice() {
+        [length] => length.clone(),
+        [] | [..] => CONFIRMED.to_owned(),
+    }
+}
+
+/// `10 s`, `0.5 s`.
+fn length(seconds: f64) -> String {
+    match (seconds - seconds.round()).abs() < 0.05 && seconds < 99.95 {
+        true => format!("{seconds:.0} s"),
+        false => number::seconds(seconds),
+    }
 }
 
 /// What the intervals are worth: `94 %, range of 5 visits`, or where cells differ

@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 use super::super::mutant::Mutant;
 use super::machine::Stage;
 use super::progress;
-use super::world::{Action, Link, Setup, World};
+use super::world::{Action, Link, REMEMBERED, Setup, World};
 
 /// Number of cases: `NICETY_MODEL_CASES`, or else a few.
 #[allow(clippy::disallowed_methods, reason = "a test is told how long to run")]
@@ -73,7 +73,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
         2 => (host(), any::<bool>()).prop_map(|(host, on)| Action::Elect(host, on)),
         5 => (host(), 1u8..8).prop_map(|(host, which)| Action::Lose(host, which)),
         4 => (host(), 0usize..2, demand).prop_map(|(h, t, d)| Action::Demand(h, t, d)),
-        2 => (0usize..12).prop_map(Action::Again),
+        4 => (0usize..REMEMBERED).prop_map(Action::Again),
         1 => host().prop_map(Action::Reread),
     ];
     vec(action, 1..60)
@@ -103,9 +103,11 @@ pub fn run_cases(
         for action in &actions {
             world.take(action).map_err(TestCaseError::fail)?;
         }
-        match missing {
-            Some(_) => Ok(()),
-            None => progress::check(&mut world).map_err(TestCaseError::fail),
+        match progress::check(&mut world) {
+            Err(why) if missing.is_none() || world.check().is_err() => {
+                Err(TestCaseError::fail(why))
+            }
+            _ => Ok(()),
         }
     });
     let result = match result {

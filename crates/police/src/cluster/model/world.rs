@@ -12,7 +12,7 @@ use super::store::{Answer, Millis, Request, Store};
 /// Real time between two steps.
 const STEP: Millis = 250;
 /// Requests that may come a second time.
-const REMEMBERED: usize = 12;
+pub const REMEMBERED: usize = 40;
 
 /// How messages between a host and the store travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -274,7 +274,7 @@ impl World {
         sending.filter_map(|host| host.kernel.get(tenant)).sum()
     }
 
-    fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         for (tenant, total) in &self.totals {
             let sum = self.sum(tenant);
             if sum > total.max.0 {
