@@ -380,7 +380,7 @@ fn the_live_page_works_in_a_browser() {
             &uplink,
             browser,
             &url,
-            &[&size, "--virtual-time-budget=2000"],
+            &[&size, "--virtual-time-budget=8000"],
         );
         assert!(
             page.contains("data-told=\"[0,0,3,0,true,true,true,&quot;Mbit/s&quot;,true,true]\""),
