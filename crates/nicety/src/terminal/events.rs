@@ -1,5 +1,7 @@
 //! What the user asks of a view: keys, and signals that come by the terminal.
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -133,7 +135,13 @@ impl Events {
             std::thread::sleep(at_most);
             return None;
         }
-        match event::poll(at_most) {
+        // crossterm reads without end from a terminal that has gone, so it is asked only while there is one.
+        let there = match readable(Duration::ZERO) {
+            Some(_) if event_waits() => Some(true),
+            Some(_) => readable(at_most).map(|bytes| bytes && event_waits()),
+            None => None,
+        };
+        match there.ok_or(()) {
             Ok(false) => None,
             Ok(true) => match event::read() {
                 Ok(Event::Key(key)) => known(key).map(Asked::Key),
@@ -146,6 +154,25 @@ impl Events {
             }
         }
     }
+}
+
+/// Whether the terminal has bytes within this time; `None` when it has gone.
+fn readable(at_most: Duration) -> Option<bool> {
+    let stdin = std::io::stdin();
+    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
+    let at_most = Timespec::try_from(at_most).ok()?;
+    match rustix::event::poll(&mut terminal, Some(&at_most)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(_) => return None,
+    }
+    let seen = terminal[0].revents();
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    (!seen.intersects(gone)).then(|| seen.contains(PollFlags::IN))
+}
+
+/// Whether crossterm has an event, without waiting.
+fn event_waits() -> bool {
+    event::poll(Duration::ZERO).unwrap_or(false)
 }
 
 impl Drop for Events {
