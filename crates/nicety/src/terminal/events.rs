@@ -135,24 +135,29 @@ impl Events {
             std::thread::sleep(at_most);
             return None;
         }
-        // crossterm reads without end from a terminal that has gone, so it is asked only while there is one.
-        let there = match readable(Duration::ZERO) {
-            Some(_) if event_waits() => Some(true),
-            Some(_) => readable(at_most).map(|bytes| bytes && event_waits()),
-            None => None,
-        };
-        match there.ok_or(()) {
-            Ok(false) => None,
-            Ok(true) => match event::read() {
+        match event_within(at_most) {
+            Some(false) => None,
+            Some(true) => match event::read() {
                 Ok(Event::Key(key)) => known(key).map(Asked::Key),
                 Ok(Event::Resize(..)) => Some(Asked::Redraw),
                 _ => None,
             },
-            Err(_) => {
+            None => {
                 self.keys = false;
                 None
             }
         }
+    }
+}
+
+/// Whether there is an event within this time; `None` when there can be none any more. crossterm reads without
+/// end from a terminal that has gone, so it is asked only while there is one.
+fn event_within(at_most: Duration) -> Option<bool> {
+    let now = || event::poll(Duration::ZERO).ok();
+    readable(Duration::ZERO)?;
+    match now()? {
+        false if readable(at_most)? => now(),
+        waits => Some(waits),
     }
 }
 
@@ -168,11 +173,6 @@ fn readable(at_most: Duration) -> Option<bool> {
     let seen = terminal[0].revents();
     let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
     (!seen.intersects(gone)).then(|| seen.contains(PollFlags::IN))
-}
-
-/// Whether crossterm has an event, without waiting.
-fn event_waits() -> bool {
-    event::poll(Duration::ZERO).unwrap_or(false)
 }
 
 impl Drop for Events {

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use nicety_host::child;
 use tempfile::TempDir;
 
+use crate::dashboards;
 use crate::harness::{NICETY, own_mounts, root};
 use crate::lab::Lab;
 
@@ -17,9 +18,7 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Where set-up puts ansible-core.
 fn playbook() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let here = Path::new(REPOSITORY).join(target);
-    here.join("tools/ansible/bin/ansible-playbook")
+    dashboards::tool("ansible", "ansible-playbook")
 }
 
 /// Three hosts, and the controller's namespace and files.

@@ -27,23 +27,19 @@ fn of_intervals(groups: &[Group<'_>]) -> String {
         sure(groups)
     ));
     told.extend(judged(groups));
+    let confirmed = confirmed(groups);
     if any(|group| group.held_text() != ABSENT) {
-        let heading = held(groups);
-        told.push(match heading.as_str() {
-            CONFIRMED => {
-                "Confirmed is the load, in frames/s, that held in the confirm trial".to_owned()
-            }
-            length => format!("{length} is the load, in frames/s, that held for {length}"),
+        told.push(match &confirmed {
+            Some(length) => format!("{length} is the load, in frames/s, that held for {length}"),
+            None => "Confirmed is the load, in frames/s, that held in the confirm trial".to_owned(),
         });
     }
     if any(|group| group.capacity_fps().is_some()) {
         told.push("Capacity is what the path forwards under overload, in frames/s".to_owned());
     }
     if any(|group| group.shown.confirm.is_some()) {
-        told.push(match held(groups).as_str() {
-            CONFIRMED => "Loss is that of the confirm trial at frames/s".to_owned(),
-            length => format!("Loss is that of {length} at frames/s"),
-        });
+        let length = confirmed.as_deref().unwrap_or("the confirm trial");
+        told.push(format!("Loss is that of {length} at frames/s"));
     }
     let stalls = |group: &Group<'_>| {
         let confirm = group.shown.confirm;
@@ -62,17 +58,16 @@ fn of_intervals(groups: &[Group<'_>]) -> String {
     format!("{}.", told.join(". "))
 }
 
-/// Heading of [`held`] where confirm trials were not equally long.
-const CONFIRMED: &str = "confirmed";
-
 /// Heading of the load that held: how long, as in `10 s`.
 pub fn held(groups: &[Group<'_>]) -> String {
+    confirmed(groups).unwrap_or_else(|| "confirmed".to_owned())
+}
+
+/// How long the confirm trials were; `None` where not all were equally long, or there are none.
+fn confirmed(groups: &[Group<'_>]) -> Option<String> {
     let confirms = groups.iter().filter_map(|group| group.shown.confirm);
-    let lengths = distinct(confirms.map(|confirm| length(confirm.duration_s)));
-    match lengths.as_slice() {
-        [length] => length.clone(),
-        [] | [..] => CONFIRMED.to_owned(),
-    }
+    let mut lengths = distinct(confirms.map(|confirm| length(confirm.duration_s)));
+    lengths.pop().filter(|_| lengths.is_empty())
 }
 
 /// `10 s`, `0.5 s`.
