@@ -80,8 +80,8 @@ pub enum PoliceCommand {
     /// Restore the limits that a killed daemon found and left changed.
     #[command(after_help = RESTORE_EXAMPLES)]
     Restore(AskArgs),
-    /// Free what is kept for a host of the cluster that is gone for good.
-    #[command(subcommand)]
+    /// Remove a host that is gone for good from the cluster.
+    #[command(subcommand, after_help = FORGET_EXAMPLES)]
     Cluster(ClusterCommand),
     /// Lower ports when the daemon does not renew its orders in time; the daemon starts it.
     #[command(hide = true)]
@@ -159,7 +159,7 @@ pub struct StatusArgs {
 /// `nicety police cluster`.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Free the safe shares of a host that is gone for good. A host that still runs is left alone.
+    /// Remove a host that is gone for good, so that others get its shares; one that runs is left alone.
     #[command(after_help = FORGET_EXAMPLES)]
     Forget(ForgetArgs),
 }

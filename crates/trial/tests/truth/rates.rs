@@ -22,12 +22,12 @@ const MOST: f64 = 3.0;
 const VISITS: usize = 5;
 const AT_LEAST: f64 = 0.5;
 /// How exactly the same visit has to find the rate as the capacity, which few stalls do not touch: the
-/// typical window is met by none.
-const CAPACITY_WITHIN: f64 = 0.005;
+/// typical window is met by none, or by the end of one, whose frames the shaper had kept.
+const CAPACITY_WITHIN: f64 = 0.01;
 
 /// A load below any that would be exact enough, as a share of the rate: the limiter drops nothing. Where
 /// more than this share of windows loses frames all the same, stalls are more than a search reckons with.
-const BELOW: f64 = 0.98;
+const BELOW: f64 = 0.97;
 const STALLED: f64 = 0.15;
 const STALLED_S: f64 = 5.0;
 
