@@ -28,16 +28,18 @@ else
     accidents others "${others[@]}" || status=$?
     wait $! || status=$?
 fi
-read -r user system < <(times | tail -n 1)
+# In a pipeline it would tell of another shell's children.
+times >"$out-times.log"
+read -r user system < <(tail -n 1 "$out-times.log")
 {
     echo "Seed: $NICETY_FAULTS_SEED. Repeat with NICETY_FAULTS_SEED."
     echo "Time: $((SECONDS - begun)) s; processors: $user in programs, $system in the kernel."
     echo
     echo "| scene | accident | count | result |"
     echo "|---|---|---:|---|"
-    cat "$out"-*.log | grep -o 'FAULT | .*' | cut -c 7- | sort || true
+    cat "$out"-{alone,others,some}.log 2>/dev/null | grep -o 'FAULT | .*' | cut -c 7- | sort || true
     echo
-    cat "$out"-*.log | grep -o 'SKIP .*' | sed 's/^/- /' || true
+    cat "$out"-{alone,others,some}.log 2>/dev/null | grep -o 'SKIP .*' | sed 's/^/- /' || true
 } >"$out.md"
 cat "$out.md"
 exit "$status"

@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::harness::{Ended, alone, open_dir, root};
+use crate::harness::{Call, Ended, alone, open_dir, root};
 use crate::{can_boot, lab, machine_state, processes};
 
 /// The commands of the guide's page, in the lab that is up: how it is called is what this test
@@ -49,6 +49,17 @@ fn follow_the_page(run: &dyn Fn(&[&str]) -> Ended) {
     assert!(told.ends_with("\n02:00:00:00:00:00\n"), "{told}");
 }
 
+/// Ends the lab that a failed test leaves.
+struct Left<F: Fn() -> Call>(F);
+
+impl<F: Fn() -> Call> Drop for Left<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0().run();
+        }
+    }
+}
+
 #[test]
 fn up_run_down() {
     let _alone = alone();
@@ -71,6 +82,7 @@ fn up_run_down() {
             .dir(runtime.path())
     };
     let runs = runtime.path().join("runs");
+    let _left = Left(|| with("down", &[]));
 
     // Killed while it boots, it leaves a QEMU that the next one ends.
     let mut first = with("up", &[]).start();
