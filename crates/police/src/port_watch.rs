@@ -37,6 +37,8 @@ pub struct PortWatch {
     adder: Adder,
     /// The limit that it was left with; none when that is not known.
     left_with: Option<BitRate>,
+    /// A guard may lower it.
+    guarded: bool,
     /// How often it had another one later.
     lost: u64,
     /// What was seen in the last period of an interface whose limit was not written since, and its
@@ -156,6 +158,9 @@ impl PortWatch {
     fn compare(&mut self, found: Option<BitRate>) -> Option<PortEvent> {
         let had = std::mem::replace(&mut self.left_with, found)?;
         let found = found.filter(|found| *found != had)?;
+        if self.guarded && found.0 > 0 && found < had {
+            return None;
+        }
         self.lost += 1;
         Some(PortEvent::LimitLost { had, found })
     }
@@ -222,9 +227,9 @@ impl PortWatch {
         (self.last, self.left_with) = (None, None);
     }
 
-    /// The kernel has taken the limit.
-    pub fn wrote(&mut self, limit: BitRate) {
-        self.left_with = Some(limit);
+    /// The kernel has taken the limit; where it is `guarded`, a guard may lower it, which is no loss.
+    pub fn wrote(&mut self, limit: BitRate, guarded: bool) {
+        (self.left_with, self.guarded) = (Some(limit), guarded);
     }
 
     /// What became of its limit.

@@ -158,7 +158,7 @@ fn a_limit_that_somebody_has_changed_is_said_and_counted() {
     // What is found at first is nobody's fault, and what is written is no loss.
     assert_eq!(see(&mut watch, with(Some(mbit(9)))), []);
     watch.writes();
-    watch.wrote(mbit(5));
+    watch.wrote(mbit(5), false);
     assert_eq!(see(&mut watch, with(Some(mbit(5)))), []);
     assert_eq!(watch.limit_state().lost, 0);
     // Removed, and set again.
@@ -167,7 +167,7 @@ fn a_limit_that_somebody_has_changed_is_said_and_counted() {
     assert_eq!(events, [lost(mbit(5), gone)]);
     assert_eq!(see(&mut watch, with(Some(gone))), []);
     watch.writes();
-    watch.wrote(mbit(5));
+    watch.wrote(mbit(5), false);
     assert_eq!(
         see(&mut watch, with(Some(mbit(8)))),
         [lost(mbit(5), mbit(8))]
@@ -205,4 +205,17 @@ fn a_limit_that_somebody_has_changed_is_said_and_counted() {
         Snapshot::silent(Some("for long".to_owned())),
     );
     assert!(!watch.limit_state().unlimited);
+}
+
+#[test]
+fn what_a_guard_lowers_is_not_lost() {
+    let mbit = BitRate::from_mbit;
+    for (found, lost) in [(mbit(3), 0), (mbit(5), 0), (mbit(8), 1), (BitRate(0), 1)] {
+        let mut watch = PortWatch::default();
+        watch.wrote(mbit(5), true);
+        let mut snapshot = there(Some(7));
+        snapshot.seen.limit = Some(found);
+        look(&mut watch, &tap(), snapshot);
+        assert_eq!(watch.limit_state().lost, lost, "{found}");
+    }
 }

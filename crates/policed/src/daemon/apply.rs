@@ -61,7 +61,8 @@ impl Daemon {
                 Ok(()) => {
                     self.writes += 1;
                     self.controller.wrote(*index, port.limit);
-                    self.watches[*index].wrote(port.limit);
+                    let guarded = self.policy.tenants[port.tenant].total.is_some();
+                    self.watches[*index].wrote(port.limit, guarded);
                 }
                 Err(error) => self.fail(*index, PortTrouble::Refused(error.to_string())),
             }
