@@ -30,16 +30,17 @@ def options(name):
     raise SystemExit(f"{name} asks for no options")
 
 
-def shown(program, name):
-    said = subprocess.run([program, "-t", "module", "--json", name], check=True, capture_output=True, text=True)
-    return json.loads(said.stdout)[name]["doc"]["options"]
+def shown(program):
+    names = [f"nicety.network.{name}" for name in MODULES]
+    said = subprocess.run([program, "-t", "module", "--json", *names], check=True, capture_output=True, text=True)
+    return {name: json.loads(said.stdout)[f"nicety.network.{name}"]["doc"]["options"] for name in MODULES}
 
 
 def main():
     program, collections = sys.argv[1:]
     sys.path.insert(0, collections)
-    for name in MODULES:
-        spec, doc = options(name), shown(program, f"nicety.network.{name}")
+    for name, doc in shown(program).items():
+        spec = options(name)
         for option in sorted(set(spec) | set(doc)):
             sides = [{key: side.get(option, {}).get(key) or None for key in KEYS} for side in (spec, doc)]
             if sides[0] != sides[1] or not doc[option].get("description"):
