@@ -25,8 +25,8 @@ const RECEIVER: &str = "127.0.0.1:9095";
 
 const CONFIG: &str = "
 global:
-  scrape_interval: 500ms
-  scrape_timeout: 500ms
+  scrape_interval: 1s
+  scrape_timeout: 1s
   evaluation_interval: 500ms
 rule_files: [nicety.rules.yml]
 alerting:
@@ -156,6 +156,12 @@ impl Servers {
     /// Hosts that were scraped last time.
     pub fn scraped(&self) -> usize {
         self.query("up == 1").len()
+    }
+
+    /// Whether a host did not answer in time once.
+    pub fn missed(&self, host: &str) -> bool {
+        let answers = self.query(&format!("min_over_time(up{{instance=\"{host}\"}}[10m])"));
+        answers[0]["value"][1] == "0"
     }
 
     /// How many rules are evaluated without an error.
