@@ -54,7 +54,7 @@ size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
     echo "Maintainer: The nicety developers <nicety@localhost>"
     echo "Installed-Size: $size"
     [ -z "$libc" ] || echo "Depends: libc6 (>= $libc), libgcc-s1"
-    echo "Suggests: openvswitch-switch, dpdk-dev, qemu-system-x86, prometheus"
+    echo "Suggests: openvswitch-switch, dpdk-dev, qemu-system-x86, prometheus, prometheus-alertmanager"
     echo "Section: net"
     echo "Priority: optional"
     echo "Description: measures, tunes and polices the network path of virtual machines"

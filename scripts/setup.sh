@@ -42,7 +42,8 @@ install() (
     fi
     apt_install "$@" || exit 1
     have systemctl || exit 0
-    for package in openvswitch-switch irqbalance prometheus prometheus-node-exporter postgresql tuned etcd-server; do
+    for package in openvswitch-switch irqbalance prometheus prometheus-alertmanager prometheus-node-exporter \
+        postgresql tuned etcd-server; do
         if [[ " $* " == *" $package "* ]]; then
             systemctl disable --quiet "${package/%etcd-server/etcd}.service" >&2 || true
         fi
@@ -138,6 +139,7 @@ if [ "$purpose" = test ]; then
         wish "pages will not be tried in a browser" chromium
     have tmux || wish "live views will not be tried on a terminal" tmux
     have prometheus || wish "metrics will not be scraped" prometheus
+    { have prometheus-alertmanager && have amtool; } || wish "alerts will not be sent" prometheus-alertmanager
     have prometheus-node-exporter || wish "metrics of a run will not be read by node_exporter" prometheus-node-exporter
     { [ -x /usr/sbin/sshd ] && have ssh; } ||
         wish "the Ansible collection will not be played" openssh-server openssh-client

@@ -43,7 +43,7 @@ completion fish usr/share/fish/vendor_completions.d nicety.fish
 
 install -D -m 644 packaging/nicety-police.service "$root/usr/lib/systemd/system/nicety-police.service"
 # Named in the configuration of Prometheus and Grafana, so not below doc, which small installations leave out.
-install -D -m 644 packaging/alerts/nicety.rules.yml "$root/usr/share/nicety/alerts/nicety.rules.yml"
+install -D -m 644 -t "$root/usr/share/nicety/alerts" packaging/alerts/{nicety.rules,alertmanager}.yml
 install -D -m 644 -t "$root/usr/share/nicety/dashboards" packaging/dashboards/*.json
 doc=$root/usr/share/doc/nicety
 # Where Ansible looks by itself.

@@ -1,11 +1,8 @@
 //! Certificates, keys and passwords.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nicety_host::tree::read_regular;
-use rustix::fs::OFlags;
+use nicety_host::regular;
 
 use crate::Trouble;
 
@@ -14,10 +11,7 @@ const LARGEST: u64 = 1 << 20;
 
 /// The bytes of the file that a key of `[cluster]` names. A pipe is not waited for.
 pub(crate) fn bytes(key: &'static str, path: &Path) -> Result<Vec<u8>, Trouble> {
-    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let read = opened.and_then(|file| read_regular(file, LARGEST));
-    read.map_err(|error| Trouble::File {
+    regular::read(path, LARGEST).map_err(|error| Trouble::File {
         key,
         path: path.to_owned(),
         why: error.to_string(),

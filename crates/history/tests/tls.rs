@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::panic, clippy::print_stdout, reason = "this is a test")]
 
-mod certificates;
 #[allow(dead_code, reason = "shared with other tests")]
 mod server;
 
@@ -13,9 +12,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use certificates::{Authority, Pair};
 use nicety_history::{Caution, Environment, HistoryError, PATIENCE, Postgres};
 use nicety_model::{Coded, ProblemCode};
+use nicety_testkit::certificates::{self, Authority, Pair};
 use postgres::{Client, NoTls};
 use server::Server;
 
@@ -246,7 +245,7 @@ fn each_mode_means_what_libpq_means() {
     passwords(&lab, &known);
 
     // The same file for all servers of this machine.
-    let pinned = certificates::own("localhost");
+    let pinned = certificates::own_authority("localhost");
     lab.serve(Some(&pinned), &ours.certificate);
     let own = root(&lab, "own", &pinned.certificate);
     lab.ends("team", &format!("sslmode=verify-full&{own}"), &Encrypted);

@@ -13,8 +13,8 @@ use nicety_netdev::runtime_dir::not_only_ours;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::time::ClockId;
 
+use crate::regular::read_opened;
 use crate::roots::ProcRoot;
-use crate::tree::read_regular;
 
 /// A journal of every setting of a large host is far smaller.
 const LARGEST: u64 = 64 << 20;
@@ -204,7 +204,7 @@ impl StateDir {
             .file(&file_name(id), OFlags::RDONLY | OFlags::NONBLOCK)
             .map_err(error)?;
         trusted(&path, &file)?;
-        let bytes = read_regular(file, LARGEST).map_err(error)?;
+        let bytes = read_opened(file, LARGEST).map_err(error)?;
         // Bytes that are no text are no event either; the parser names their line.
         Journal::parse(&String::from_utf8_lossy(&bytes))
             .map_err(|line| JournalError::Malformed { path, line })
@@ -256,7 +256,7 @@ impl StateDir {
         let path = self.path.join(file_name(id));
         let open = || -> io::Result<File> {
             let mut file = self.file(&file_name(id), OFlags::RDWR | OFlags::NONBLOCK)?;
-            let bytes = read_regular(file.try_clone()?, LARGEST)?;
+            let bytes = read_opened(file.try_clone()?, LARGEST)?;
             let whole = bytes
                 .iter()
                 .rposition(|byte| *byte == b'\n')

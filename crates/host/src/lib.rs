@@ -12,6 +12,7 @@ pub mod journal;
 pub mod knob;
 pub mod placement;
 pub mod programs;
+pub mod regular;
 pub mod roots;
 pub mod sched;
 pub mod softnet;

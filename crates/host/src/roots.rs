@@ -7,7 +7,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::tree::{Tree, read_regular};
+use crate::regular;
+use crate::tree::Tree;
 
 /// No file that facts are read from comes near it: the largest, kallsyms and the like, are not read.
 const LARGEST: u64 = 16 << 20;
@@ -66,10 +67,7 @@ impl Place {
 
     fn read(&self, relative: &Path) -> io::Result<Vec<u8>> {
         match self {
-            Self::Live(path) => read_regular(
-                std::fs::File::open(Path::new(path).join(relative))?,
-                LARGEST,
-            ),
+            Self::Live(path) => regular::read(&Path::new(path).join(relative), LARGEST),
             Self::Recorded { tree, below } => {
                 Tree::open(tree)?.read(&Path::new(below).join(relative), LARGEST)
             }

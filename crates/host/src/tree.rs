@@ -5,13 +5,15 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+
+use crate::regular::read_opened;
 
 /// Links that one lookup may follow, as in the kernel (`MAXSYMLINKS`, include/linux/namei.h).
 const MOST_LINKS: u32 = 40;
@@ -36,7 +38,7 @@ impl Tree {
     /// When it is missing, no regular file, larger, or unreadable.
     pub fn read(&self, path: &Path, largest: u64) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        read_regular(self.lookup(path, flags)?.into(), largest)
+        read_opened(self.lookup(path, flags)?.into(), largest)
     }
 
     /// Names in a directory, in no order; `.` and `..` are left out.
@@ -214,39 +216,6 @@ impl Tree {
     }
 }
 
-/// Bytes of a regular file that is already open, at most `largest`.
-///
-/// # Errors
-/// When it is no regular file, larger, or unreadable.
-pub fn read_regular(file: File, largest: u64) -> io::Result<Vec<u8>> {
-    match file.metadata()?.is_file() {
-        true => read_at_most(file, largest),
-        false => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        )),
-    }
-}
-
-/// Everything that comes from a reader. The size that a file states is not trusted: it is 0 for a
-/// device or a pipe.
-///
-/// # Errors
-/// [`io::ErrorKind::FileTooLarge`] beyond `largest`; those of the reader.
-pub fn read_at_most(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    reader
-        .take(largest.saturating_add(1))
-        .read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > largest {
-        true => Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("larger than {largest} bytes"),
-        )),
-        false => Ok(bytes),
-    }
-}
-
 /// A new file in the directory of `name`, under a name that nobody can guess.
 fn create_beside(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<(OsString, File)> {
     loop {
@@ -326,7 +295,7 @@ mod tests {
         let path = Path::new(path);
         let walked = tree
             .walk(path, OFlags::RDONLY | OFlags::NONBLOCK)
-            .and_then(|file| read_regular(file.into(), 100));
+            .and_then(|file| read_opened(file.into(), 100));
         [tree.read(path, 100), walked]
     }
 

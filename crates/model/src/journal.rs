@@ -292,6 +292,25 @@ pub struct TransactionReport {
     pub settings: Vec<SettingReport>,
 }
 
+/// What `nicety tune apply --json` prints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ApplyReport {
+    /// The transaction that was applied.
+    Applied(TransactionReport),
+    /// Nothing was to be changed.
+    Unchanged(Unchanged),
+}
+
+/// There was nothing to change, so there is no transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unchanged {
+    /// Schema version.
+    pub schema: u32,
+    /// Always empty.
+    pub settings: [SettingReport; 0],
+}
+
 /// One setting of a transaction.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

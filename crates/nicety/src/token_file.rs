@@ -1,13 +1,12 @@
 //! Tokens and keys in files, which nobody but their owner reads.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::anyhow;
-use nicety_host::tree::read_at_most;
+use nicety_host::regular;
 use nicety_socket::Token;
-use rustix::fs::OFlags;
 
 use crate::exit::Failure;
 
@@ -30,19 +29,19 @@ pub fn read(option: &str, file: &Path) -> Result<Token, Failure> {
 /// # Errors
 /// Why it is not read, and what to do.
 pub fn secret(path: &Path, longest: u64) -> Result<Vec<u8>, String> {
-    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = opened.map_err(|error| error.to_string())?;
+    let file = regular::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            "it is no regular file; name the file that holds the secret".to_owned()
+        }
+        _ => error.to_string(),
+    })?;
     let found = file.metadata().map_err(|error| error.to_string())?;
     let own = rustix::process::geteuid().as_raw();
-    if !found.is_file() {
-        return Err("it is no regular file; name the file that holds the secret".to_owned());
-    }
     if found.uid() != own && found.uid() != 0 {
         return Err("it belongs to another user; make one of your own".to_owned());
     }
     if found.mode() & 0o077 != 0 {
         return Err("others can read or write it; run chmod 600 on it".to_owned());
     }
-    read_at_most(file, longest).map_err(|error| error.to_string())
+    regular::read_at_most(file, longest).map_err(|error| error.to_string())
 }

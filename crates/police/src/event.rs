@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 29] = [
+pub const EVENTS: [&str; 30] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -40,6 +40,7 @@ pub const EVENTS: [&str; 29] = [
     "trouble",
     "trouble-over",
     "limiter-stuck",
+    "limit-lost",
     "not-enforced",
     "enforced-again",
     "software-only",

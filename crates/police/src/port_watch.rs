@@ -35,9 +35,24 @@ pub struct PortWatch {
     forwarded: u64,
     still: u32,
     adder: Adder,
+    /// The limit that it was left with; none when that is not known.
+    left_with: Option<BitRate>,
+    /// A guard may lower it.
+    guarded: bool,
+    /// How often it had another one later.
+    lost: u64,
     /// What was seen in the last period of an interface whose limit was not written since, and its
     /// number.
     last: Option<(u32, Seen)>,
+}
+
+/// What became of the limit of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitState {
+    /// How often it was found gone or changed since the start.
+    pub lost: u64,
+    /// The port is there and cannot be limited now.
+    pub unlimited: bool,
 }
 
 /// Result of a look at a port.
@@ -101,8 +116,10 @@ impl PortWatch {
         }
         if gone {
             self.index = None;
+            self.left_with = None;
         }
         let was_away = self.away;
+        let foreign = matches!(snapshot.place, Place::Foreign(_));
         let trouble = match snapshot.place {
             Place::Gone | Place::Silent(_) => None,
             Place::Waits(why) | Place::Unfit(why) => Some(PortTrouble::Waits(why)),
@@ -116,6 +133,9 @@ impl PortWatch {
         self.away = gone || trouble.is_some();
         observed.seen = snapshot.seen;
         if trouble.is_some() {
+            // Whoever puts something in the place of a limit has taken that away.
+            let had = self.left_with.take().filter(|had| had.0 > 0);
+            self.lost += u64::from(foreign && had.is_some());
             observed.events.extend(self.trouble(trouble));
             observed.seen = Seen::default();
         } else if was_away && !self.away {
@@ -127,10 +147,22 @@ impl PortWatch {
             }
         }
         if !self.away {
+            observed.events.extend(self.compare(observed.seen.limit));
             self.index = snapshot.index;
             self.last = snapshot.index.map(|at| (at, observed.seen));
         }
         observed
+    }
+
+    /// The limit that is found, beside the one that it was left with.
+    fn compare(&mut self, found: Option<BitRate>) -> Option<PortEvent> {
+        let had = std::mem::replace(&mut self.left_with, found)?;
+        let found = found.filter(|found| *found != had)?;
+        if self.guarded && found.0 > 0 && found < had {
+            return None;
+        }
+        self.lost += 1;
+        Some(PortEvent::LimitLost { had, found })
     }
 
     /// Obstacle to its limit now, or none; logged when it is new.
@@ -190,9 +222,22 @@ impl PortWatch {
         }
     }
 
-    /// Its limit is written: it must be looked at.
-    pub fn wrote(&mut self) {
-        self.last = None;
+    /// Its limit is written: it must be looked at. What the kernel makes of it is not known yet.
+    pub fn writes(&mut self) {
+        (self.last, self.left_with) = (None, None);
+    }
+
+    /// The kernel has taken the limit; where it is `guarded`, a guard may lower it, which is no loss.
+    pub fn wrote(&mut self, limit: BitRate, guarded: bool) {
+        (self.left_with, self.guarded) = (Some(limit), guarded);
+    }
+
+    /// What became of its limit.
+    pub fn limit_state(&self) -> LimitState {
+        LimitState {
+            lost: self.lost,
+            unlimited: self.waits.is_some() && self.silent.is_none(),
+        }
     }
 
     /// The interface of one whose limit was not written since it was seen last.

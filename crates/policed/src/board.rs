@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use nicety_police::Policy;
 use nicety_police::explain::explain;
+use nicety_police::port_watch::LimitState;
 use nicety_police::report::State;
 use nicety_police::schedule::gets_on;
 use nicety_police::totals::Total;
@@ -34,6 +35,8 @@ pub struct Shown {
     pub policy: Arc<Policy>,
     /// Frames and bytes of each port since the start.
     pub totals: Vec<Total>,
+    /// What became of each port's limit.
+    pub limits: Vec<LimitState>,
     /// For how long the kernel has not answered, by NIC or `interfaces`; zero where it does.
     pub silences: Vec<(String, Duration)>,
     /// What the period took of the daemon's time.

@@ -17,6 +17,7 @@ pub fn families(shown: &Shown) -> Vec<Family> {
     all.extend(counts(shown));
     all.extend(tenants(shown));
     all.extend(ports(shown));
+    all.extend(port_limits(shown));
     all.extend(port_totals(shown));
     all.extend(shown.state.cluster.iter().flat_map(cluster));
     all
@@ -205,6 +206,11 @@ fn tenants(shown: &Shown) -> Vec<Family> {
     });
     vec![
         Family::gauge(
+            "nicety_police_tenant_weight",
+            "Share of what is not guaranteed that the policy gives a tenant, relative to the others'.",
+            tenants().map(|(tenant, _)| (of(&tenant.name), tenant.weight)),
+        ),
+        Family::gauge(
             "nicety_police_tenant_rate_bytes_per_second",
             "Sent by the ports of a tenant, with preamble and gap.",
             tenants().map(|(tenant, decided)| (of(&tenant.name), decided.rate_bps / 8.0)),
@@ -259,6 +265,25 @@ fn ports(shown: &Shown) -> Vec<Family> {
                 let leaks = port.enforcement == Enforcement::NotEnforced;
                 port.present.then(|| f64::from(u8::from(leaks)))
             }),
+        ),
+    ]
+}
+
+fn port_limits(shown: &Shown) -> Vec<Family> {
+    let ports = || shown.state.decision.ports.iter().zip(&shown.limits);
+    vec![
+        Family::gauge(
+            "nicety_police_port_unlimited",
+            "1 when the port is there and cannot be limited now, else 0.",
+            ports().map(|(port, limit)| {
+                let unlimited = f64::from(u8::from(limit.unlimited));
+                (port_labels(shown, port), unlimited)
+            }),
+        ),
+        Family::counter(
+            "nicety_police_port_limit_lost_total",
+            "Times that the limit of a port was found gone or changed by somebody else.",
+            ports().map(|(port, limit)| (port_labels(shown, port), limit.lost as f64)),
         ),
     ]
 }

@@ -9,6 +9,8 @@ pub enum Caution {
     PasswordInArguments,
     /// Others can read the file with passwords.
     PassfileOpen,
+    /// What is named as the file with passwords is none.
+    PassfileNoFile,
     /// The server offers no TLS, and the mode goes on without.
     NoTlsOffered,
     /// TLS failed or was refused, and the mode goes on without.
@@ -24,6 +26,9 @@ impl fmt::Display for Caution {
             }
             Self::PassfileOpen => {
                 "others can read the password file, so it is not used; run chmod 600 on it"
+            }
+            Self::PassfileNoFile => {
+                "the password file is no regular file, so it is not used; name another one in PGPASSFILE"
             }
             Self::NoTlsOffered => {
                 "the server offers no TLS, so the connection is not encrypted; switch TLS on there, or \

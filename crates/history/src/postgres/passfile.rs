@@ -1,14 +1,13 @@
 //! The password file of libpq (PostgreSQL documentation, 34.16): a line for each server,
 //! `HOST:PORT:DATABASE:USER:PASSWORD`, where `*` stands for everything and `\` takes a `:` or `\` as it is.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use nicety_host::tree::read_regular;
+use nicety_host::regular;
 use postgres::Config;
 use postgres::config::Host;
-use rustix::fs::OFlags;
 
 use super::address::PORT;
 use super::caution::Caution;
@@ -19,18 +18,23 @@ const LARGEST: u64 = 1 << 20;
 /// The password for a server in a password file; none where the file is missing or has none.
 ///
 /// # Errors
-/// [`Caution::PassfileOpen`] where others can read the file, which is then not used, as libpq does.
+/// [`Caution::PassfileOpen`] where others can read the file, [`Caution::PassfileNoFile`] where it is a pipe or a
+/// directory. It is then not used, as libpq does.
 pub fn password(server: &Config, file: &Path) -> Result<Option<String>, Caution> {
-    let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC).bits() as i32;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);
-    let Ok(file) = opened else { return Ok(None) };
+    let file = match regular::open(file) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            return Err(Caution::PassfileNoFile);
+        }
+        Err(_) => return Ok(None),
+    };
     let Ok(found) = file.metadata() else {
         return Ok(None);
     };
-    if found.is_file() && found.mode() & 0o077 != 0 {
+    if found.mode() & 0o077 != 0 {
         return Err(Caution::PassfileOpen);
     }
-    let text = read_regular(file, LARGEST).ok();
+    let text = regular::read_at_most(file, LARGEST).ok();
     let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
     Ok(text.and_then(|text| find(&text, server)))
 }
@@ -83,6 +87,7 @@ fn fields(line: &str) -> Vec<String> {
 mod tests {
     use std::fs::{Permissions, set_permissions};
     use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
 
     use super::*;
 
@@ -112,8 +117,14 @@ short:line
         }
         let server: Config = "postgres://me@db/runs".parse().unwrap();
         let missing = dir.path().join("missing");
-        for none in [dir.path(), &missing] {
-            assert_eq!(password(&server, none), Ok(None));
+        assert_eq!(password(&server, &missing), Ok(None));
+        // A pipe that nobody writes to is not waited for.
+        let pipe = dir.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        for other in [dir.path(), &pipe] {
+            let found = password(&server, other);
+            assert_eq!(found, Err(Caution::PassfileNoFile), "{other:?}");
         }
         set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
         let open = password(&server, &file);

@@ -1,11 +1,10 @@
 //! Services: parameters under a name, in a file of libpq (PostgreSQL documentation, 34.17).
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use nicety_host::tree::read_at_most;
+use nicety_host::regular;
 
 use super::environment::Environment;
 use crate::error::HistoryError;
@@ -50,7 +49,7 @@ pub fn parameters(
 }
 
 fn read(file: &Path) -> io::Result<String> {
-    let bytes = read_at_most(File::open(file)?, LARGEST)?;
+    let bytes = regular::read(file, LARGEST)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::source::Source;
-use crate::tree::read_at_most;
+use crate::regular::read_at_most;
 
 /// Largest file that is read, in bytes: a hundred times that of a large host.
 const LARGEST: u64 = 512 << 20;

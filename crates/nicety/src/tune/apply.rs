@@ -1,6 +1,8 @@
 //! `nicety tune apply`: changes settings, and has them changed back unless somebody confirms.
 
 use nicety_host::facts::Source;
+use nicety_model::SCHEMA;
+use nicety_model::journal::{ApplyReport, Unchanged};
 use nicety_model::knob::Change;
 use nicety_report::plural;
 use nicety_tuner::advice::{self, AdviceRequest};
@@ -21,6 +23,11 @@ pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     };
     let changes = advice.changes();
     if changes.is_empty() {
+        if args.output.json {
+            let (schema, settings) = (SCHEMA, []);
+            let report = ApplyReport::Unchanged(Unchanged { schema, settings });
+            output::print_json(&report)?;
+        }
         output::say("nothing to change; nicety tune plan lists what needs you");
         return Ok(Exit::Done);
     }
@@ -51,7 +58,7 @@ fn show(
         None => String::new(),
     };
     if args.output.json {
-        output::print_json(&transaction.report())?;
+        output::print_json(&ApplyReport::Applied(transaction.report()))?;
     } else {
         let lines = changes
             .iter()

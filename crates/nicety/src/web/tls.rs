@@ -1,14 +1,14 @@
 //! TLS for a live page: a certificate and its key, read again when their files change.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
-use nicety_host::tree::read_regular;
+use nicety_host::regular;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -99,8 +99,11 @@ impl Files {
         let certificate =
             |why: &str| format!("--listen-cert {}: {why}", self.certificate.display());
         let key = |why: &str| format!("--listen-key {}: {why}", self.key.display());
-        let bytes = File::open(&self.certificate).and_then(|file| read_regular(file, LONGEST));
-        let bytes = bytes.map_err(|error| certificate(&error.to_string()))?;
+        let bytes = regular::read(&self.certificate, LONGEST);
+        let bytes = bytes.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => certificate("it is no regular file; give a file in PEM"),
+            _ => certificate(&error.to_string()),
+        })?;
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
         let chain = chain.map_err(|error| certificate(&error.to_string()))?;
         if chain.is_empty() {

@@ -74,3 +74,37 @@ fn alerts_fire_when_they_should_and_only_then() {
     };
     assert!(said.status.success(), "{said:?}");
 }
+
+#[test]
+fn amtool_finds_no_fault_in_the_routes() {
+    let test = "amtool_finds_no_fault_in_the_routes";
+    if !has("amtool") {
+        println!("SKIP {test}: no amtool here; on Debian: apt-get install prometheus-alertmanager");
+        return;
+    }
+    let amtool = |words: &[&str]| {
+        let routes = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../packaging/alerts/alertmanager.yml"
+        );
+        let mut amtool = Command::new("amtool");
+        let words = words.iter().map(|word| word.replace("ROUTES", routes));
+        let said = amtool.args(words).output().unwrap();
+        assert!(said.status.success(), "{said:?}");
+        String::from_utf8(said.stdout).unwrap()
+    };
+    assert!(amtool(&["check-config", "ROUTES"]).contains("SUCCESS"));
+    // Every severity that a rule has leads to whom the guide names.
+    for (name, rule) in alerts() {
+        let (_, severity) = rule.split_once("severity: ").unwrap();
+        let severity = severity.lines().next().unwrap();
+        let label = format!("severity={severity}");
+        let to = amtool(&["config", "routes", "test", "--config.file=ROUTES", &label]);
+        let wanted = match severity {
+            "critical" => "nicety-pager",
+            "warning" | "info" => "nicety-team",
+            other => panic!("{name}: {other}"),
+        };
+        assert_eq!(to.trim(), wanted, "{name}");
+    }
+}

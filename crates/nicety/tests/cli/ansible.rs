@@ -309,3 +309,31 @@ esac
         fs::read_to_string(policy.to_string()).unwrap().trim_end()
     );
 }
+
+#[test]
+fn a_module_takes_the_options_that_it_shows() {
+    let doc = dashboards::tool("ansible", "ansible-doc");
+    if !doc.exists() {
+        let doc = doc.display();
+        println!(
+            "SKIP a_module_takes_the_options_that_it_shows: no {doc}; scripts/setup.sh test installs it"
+        );
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let collections = dir.path().join("ansible_collections/nicety");
+    fs::create_dir_all(&collections).unwrap();
+    let ours = Path::new(REPOSITORY).join("packaging/ansible");
+    symlink(ours.canonicalize().unwrap(), collections.join("network")).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/ansible_options.py");
+    let said = Command::new(dashboards::tool("ansible", "python"))
+        .args([script.as_ref(), doc.as_os_str(), dir.path().as_os_str()])
+        .env("ANSIBLE_COLLECTIONS_PATH", dir.path())
+        .env("ANSIBLE_HOME", dir.path().join("home"))
+        // No file beside the sources.
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    assert!(said.status.success(), "{said:?}");
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "");
+}

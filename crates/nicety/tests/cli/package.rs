@@ -95,6 +95,7 @@ fn the_package_installs_runs_and_goes() {
         "doc/nicety/copyright",
         "doc/nicety/guide/monitor.md",
         "nicety/alerts/nicety.rules.yml",
+        "nicety/alerts/alertmanager.yml",
         "nicety/dashboards/police.json",
     ] {
         assert!(share.join(file).is_file(), "{file}");

@@ -13,6 +13,7 @@ mod harness;
 #[allow(dead_code, reason = "shared with the tests of the other commands")]
 mod lab;
 
+mod alerts;
 mod cluster;
 mod faults;
 mod guests;
@@ -20,6 +21,7 @@ mod guide;
 mod least;
 mod limit;
 mod reload;
+mod sender;
 mod served;
 mod shared;
 mod status;

@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
 use crate::harness::{alone, nicety, open_dir};
 use crate::{TOKEN, client, frame, listening, serve};
 
@@ -115,6 +117,12 @@ fn a_token_comes_from_a_file_or_the_environment() {
         refused(&["--token-file", name], "run chmod 600 on it");
     }
     refused(&["--token-file", "/dev/null"], "no regular file");
+    let fifo = dir.path().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    refused(
+        &["--token-file", fifo.to_str().unwrap()],
+        "it is no regular file; name the file that holds the secret",
+    );
     refused(&["--token-file", "/no/such"], "No such file");
     let short = nicety(test).env("NICETY_TOKEN", "short").run();
     short.assert_code(2);

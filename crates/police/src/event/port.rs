@@ -31,6 +31,13 @@ pub enum PortEvent {
     TroubleOver,
     /// Its limiter lets nothing through although something waits.
     LimiterStuck,
+    /// It has another limit than it was left with, and gets it again.
+    LimitLost {
+        /// What it was left with.
+        had: BitRate,
+        /// What it has; 0 for none.
+        found: BitRate,
+    },
     /// It sends more than its limit for several periods.
     NotEnforced {
         /// What it sends in bits per second.
@@ -105,6 +112,7 @@ impl PortEvent {
             Self::Trouble(_) => "trouble",
             Self::TroubleOver => "trouble-over",
             Self::LimiterStuck => "limiter-stuck",
+            Self::LimitLost { .. } => "limit-lost",
             Self::NotEnforced { .. } => "not-enforced",
             Self::EnforcedAgain { .. } => "enforced-again",
             Self::SoftwareOnly => "software-only",
@@ -120,6 +128,7 @@ impl PortEvent {
             Self::TroubleOver => Priority::Info,
             Self::Trouble(_)
             | Self::LimiterStuck
+            | Self::LimitLost { .. }
             | Self::NotEnforced { .. }
             | Self::SoftwareOnly
             | Self::Uncounted => Priority::Warning,
@@ -155,6 +164,16 @@ impl PortEvent {
             Self::Trouble(trouble) => trouble.write(f, port),
             Self::TroubleOver => write!(f, "port {port}: all right again"),
             Self::LimiterStuck => write!(f, "port {port}: its limiter is stuck and is renewed"),
+            Self::LimitLost { had, found } if found.0 == 0 => {
+                write!(
+                    f,
+                    "port {port}: its limit of {had} was gone and is set again"
+                )
+            }
+            Self::LimitLost { had, found } => write!(
+                f,
+                "port {port}: it had {found} instead of its limit of {had}, which is set again"
+            ),
             Self::NotEnforced { .. } => write!(f, "port {port}: limit not enforced"),
             Self::EnforcedAgain { .. } => write!(f, "port {port}: its limit is kept again"),
             Self::SoftwareOnly => write!(f, "port {port}: {SOFTWARE_ONLY}"),

@@ -69,6 +69,24 @@ fn events_have_a_name_a_priority_and_a_line() {
             "port tap0: all right again",
         ),
         (
+            port(PortEvent::LimitLost {
+                had: BitRate::from_mbit(5),
+                found: BitRate(0),
+            }),
+            "limit-lost",
+            Warning,
+            "port tap0: its limit of 5mbit was gone and is set again",
+        ),
+        (
+            port(PortEvent::LimitLost {
+                had: BitRate::from_mbit(5),
+                found: BitRate::from_mbit(8),
+            }),
+            "limit-lost",
+            Warning,
+            "port tap0: it had 8mbit instead of its limit of 5mbit, which is set again",
+        ),
+        (
             port(PortEvent::NotEnforced {
                 rate_bps,
                 limit_bps,

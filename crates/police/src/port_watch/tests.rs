@@ -110,7 +110,7 @@ fn a_port_that_has_not_changed_is_not_looked_at_until_its_limit_is_written() {
         Snapshot::silent(Some("for long".to_owned())),
     );
     assert_eq!(watch.interface(), Some(7));
-    watch.wrote();
+    watch.writes();
     assert!(!still(&mut watch));
 }
 
@@ -141,5 +141,81 @@ fn a_limiter_is_stuck_when_something_waits_and_nothing_goes() {
         for _ in 0..=periods {
             assert!(!stuck(at(9, Some(0))) && !stuck(at(9, None)));
         }
+    }
+}
+
+#[test]
+fn a_limit_that_somebody_has_changed_is_said_and_counted() {
+    let mbit = BitRate::from_mbit;
+    let with = |limit| {
+        let mut snapshot = there(Some(7));
+        snapshot.seen.limit = limit;
+        snapshot
+    };
+    let lost = |had, found| PortEvent::LimitLost { had, found };
+    let mut watch = PortWatch::default();
+    let see = |watch: &mut PortWatch, snapshot| look(watch, &tap(), snapshot).events;
+    // What is found at first is nobody's fault, and what is written is no loss.
+    assert_eq!(see(&mut watch, with(Some(mbit(9)))), []);
+    watch.writes();
+    watch.wrote(mbit(5), false);
+    assert_eq!(see(&mut watch, with(Some(mbit(5)))), []);
+    assert_eq!(watch.limit_state().lost, 0);
+    // Removed, and set again.
+    let gone = BitRate(0);
+    let events = see(&mut watch, with(Some(gone)));
+    assert_eq!(events, [lost(mbit(5), gone)]);
+    assert_eq!(see(&mut watch, with(Some(gone))), []);
+    watch.writes();
+    watch.wrote(mbit(5), false);
+    assert_eq!(
+        see(&mut watch, with(Some(mbit(8)))),
+        [lost(mbit(5), mbit(8))]
+    );
+    assert_eq!(watch.limit_state().lost, 2);
+    // A write that failed, a kernel that is silent, a function whose limit is not believed: nobody knows.
+    watch.writes();
+    assert_eq!(see(&mut watch, with(Some(mbit(3)))), []);
+    look(&mut watch, &tap(), Snapshot::silent(None));
+    assert_eq!(see(&mut watch, with(None)), []);
+    assert_eq!(see(&mut watch, with(Some(mbit(4)))), []);
+    assert_eq!(watch.limit_state().lost, 2);
+    // Another program's qdisc in its place.
+    assert!(!watch.limit_state().unlimited);
+    let foreign = Snapshot::without(Place::Foreign("clsact".to_owned()));
+    look(&mut watch, &tap(), foreign.clone());
+    assert_eq!(
+        (watch.limit_state().lost, watch.limit_state().unlimited),
+        (3, true)
+    );
+    look(&mut watch, &tap(), foreign);
+    look(&mut watch, &tap(), with(Some(gone)));
+    assert_eq!(
+        (watch.limit_state().lost, watch.limit_state().unlimited),
+        (3, false)
+    );
+    // Who comes again is another one.
+    look(&mut watch, &tap(), Snapshot::without(Place::Gone));
+    look(&mut watch, &tap(), with(Some(mbit(1))));
+    assert_eq!(watch.limit_state().lost, 3);
+    // A kernel that does not answer leaves the limit where it is.
+    look(
+        &mut watch,
+        &tap(),
+        Snapshot::silent(Some("for long".to_owned())),
+    );
+    assert!(!watch.limit_state().unlimited);
+}
+
+#[test]
+fn what_a_guard_lowers_is_not_lost() {
+    let mbit = BitRate::from_mbit;
+    for (found, lost) in [(mbit(3), 0), (mbit(5), 0), (mbit(8), 1), (BitRate(0), 1)] {
+        let mut watch = PortWatch::default();
+        watch.wrote(mbit(5), true);
+        let mut snapshot = there(Some(7));
+        snapshot.seen.limit = Some(found);
+        look(&mut watch, &tap(), snapshot);
+        assert_eq!(watch.limit_state().lost, lost, "{found}");
     }
 }

@@ -48,7 +48,7 @@ impl Daemon {
             if grows && (unanswered || !self.cluster.as_ref().is_none_or(may)) {
                 continue;
             }
-            self.watches[*index].wrote();
+            self.watches[*index].writes();
             let burst = self.policy.tenants[port.tenant].burst;
             let set = (self.ports).set(*index, &look, (port.limit, burst), How::Change);
             let Some(set) = set else {
@@ -61,6 +61,8 @@ impl Daemon {
                 Ok(()) => {
                     self.writes += 1;
                     self.controller.wrote(*index, port.limit);
+                    let guarded = self.policy.tenants[port.tenant].total.is_some();
+                    self.watches[*index].wrote(port.limit, guarded);
                 }
                 Err(error) => self.fail(*index, PortTrouble::Refused(error.to_string())),
             }
@@ -92,6 +94,7 @@ impl Daemon {
     fn fail(&mut self, index: usize, trouble: PortTrouble) {
         self.errors += 1;
         self.controller.failed(index);
+        self.watches[index].writes();
         self.trouble(index, Some(trouble));
     }
 }

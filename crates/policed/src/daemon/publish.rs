@@ -9,6 +9,7 @@ use nicety_model::counted::plural;
 use nicety_police::Decision;
 use nicety_police::event::Event;
 use nicety_police::explain::readable;
+use nicety_police::port_watch::PortWatch;
 use nicety_police::report::State;
 use nicety_police::schedule::writes_state;
 
@@ -99,6 +100,7 @@ impl Daemon {
             state,
             policy: Arc::clone(&self.policy),
             totals: self.watches.iter().map(|watch| watch.total()).collect(),
+            limits: self.watches.iter().map(PortWatch::limit_state).collect(),
             silences: self.ports.all_silences(),
             busy: begin.elapsed(),
             at: Instant::now(),

@@ -2,12 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    date_time_ymd,
-};
-
 use super::{Failure, address};
+use crate::certificates::Authority;
 
 /// Files of certificates and keys.
 #[derive(Debug, Clone)]
@@ -20,9 +16,10 @@ impl Pki {
             ("ca", &["server", "client", "expired"][..]),
             ("other", &["stranger"][..]),
         ] {
-            let issuer = files.authority(ca)?;
+            let authority = Authority::new(ca);
+            std::fs::write(files.path(ca, "crt"), &authority.certificate)?;
             for name in names {
-                files.issue(name, &issuer)?;
+                files.issue(name, &authority)?;
             }
         }
         Ok(files)
@@ -36,31 +33,13 @@ impl Pki {
         (self.path(name, "crt"), self.path(name, "key"))
     }
 
-    fn authority(&self, name: &str) -> Result<Issuer<'static, KeyPair>, Failure> {
-        let mut params = CertificateParams::new(Vec::new())?;
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate()?;
-        std::fs::write(self.path(name, "crt"), params.self_signed(&key)?.pem())?;
-        Ok(Issuer::new(params, key))
-    }
-
-    fn issue(&self, name: &str, issuer: &Issuer<'_, KeyPair>) -> Result<(), Failure> {
-        let hosts = (1..10).map(|number| address(number).to_string());
-        let mut params = CertificateParams::new(hosts.collect::<Vec<_>>())?;
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
-        if name == "expired" {
-            params.not_before = date_time_ymd(2001, 1, 1);
-            params.not_after = date_time_ymd(2002, 1, 1);
-        }
-        let key = KeyPair::generate()?;
-        let (cert_file, key_file) = self.pair(name);
-        std::fs::write(cert_file, params.signed_by(&key, issuer)?.pem())?;
-        std::fs::write(key_file, key.serialize_pem())?;
+    fn issue(&self, name: &str, authority: &Authority) -> Result<(), Failure> {
+        let hosts: Vec<String> = (1..10).map(|number| address(number).to_string()).collect();
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        let pair = authority.sign(name, &hosts, name == "expired");
+        let (certificate, key) = self.pair(name);
+        std::fs::write(certificate, pair.certificate)?;
+        std::fs::write(key, pair.key)?;
         Ok(())
     }
 

@@ -36,7 +36,11 @@ class Nicety:
         return json.loads(out) if out.strip() else None
 
 
+# Options of every module; their documentation is doc_fragments/program.py.
 COMMON = {
     "executable": {"type": "str", "default": "nicety"},
     "state_dir": {"type": "path"},
 }
+
+# What a host is tuned for.
+GOALS = ["throughput", "latency", "forwarding"]

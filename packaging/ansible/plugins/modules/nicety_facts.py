@@ -8,17 +8,11 @@ description:
   - Runs C(nicety inspect) on the host and returns NUMA nodes, CPUs, interfaces, interrupts, guests and settings.
   - Changes nothing and needs no root. As root it sees more.
 options:
-  executable:
-    description: The nicety program.
-    type: str
-    default: nicety
-  state_dir:
-    description: Directory of nicety's journals. The default is that of nicety.
-    type: path
   goal:
     description: Also list what would improve this goal. Without it no rule is asked.
     type: str
     choices: [throughput, latency, forwarding]
+extends_documentation_fragment: [nicety.network.program]
 author: [nicety]
 """
 
@@ -40,11 +34,11 @@ ansible_facts:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.nicety.network.plugins.module_utils.program import COMMON, Nicety, ProgramFailed
+from ansible_collections.nicety.network.plugins.module_utils.program import COMMON, GOALS, Nicety, ProgramFailed
 
 
 def main():
-    spec = dict(COMMON, goal={"type": "str", "choices": ["throughput", "latency", "forwarding"]})
+    spec = dict(COMMON, goal={"type": "str", "choices": GOALS})
     module = AnsibleModule(spec, supports_check_mode=True)
     nicety = Nicety(module)
     try:

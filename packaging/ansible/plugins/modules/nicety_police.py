@@ -25,13 +25,7 @@ options:
     description: Reload the daemon if one is running.
     type: bool
     default: true
-  executable:
-    description: The nicety program.
-    type: str
-    default: nicety
-  state_dir:
-    description: Directory of nicety's journals. The default is that of nicety.
-    type: path
+extends_documentation_fragment: [nicety.network.program]
 author: [nicety]
 """
 

@@ -49,18 +49,12 @@ options:
   transaction:
     description: For the action plugin alone.
     type: int
-  executable:
-    description: The nicety program.
-    type: str
-    default: nicety
-  state_dir:
-    description: Directory of nicety's journals. The default is that of nicety.
-    type: path
   phase:
     description: For the action plugin alone.
     type: str
     choices: [plan, apply, confirm, last, undo]
     default: apply
+extends_documentation_fragment: [nicety.network.program]
 author: [nicety]
 """
 
@@ -108,7 +102,7 @@ import shutil
 import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.nicety.network.plugins.module_utils.program import COMMON, Nicety, ProgramFailed
+from ansible_collections.nicety.network.plugins.module_utils.program import COMMON, GOALS, Nicety, ProgramFailed
 
 
 def asked(params):
@@ -152,14 +146,19 @@ def apply(nicety, params):
     out = tempfile.mkdtemp(prefix="nicety-measure-")
     try:
         report = nicety.ask("tune", "apply", *words, "--measure", params["measure"], "--out", out, allowed=(0, 1))
-        return dict(applied(report), **(measured(out) if report else {}))
+        return dict(applied(report), **(measured(out) if is_applied(report) else {}))
     finally:
         shutil.rmtree(out, ignore_errors=True)
 
 
+def is_applied(report):
+    """An older nicety reports nothing where there was nothing to change."""
+    return report is not None and "transaction" in report
+
+
 def applied(report):
-    """What `tune apply` reports; nothing where there was nothing to change."""
-    if report is None:
+    """What `tune apply` reports; no transaction where there was nothing to change."""
+    if not is_applied(report):
         return {"changed": False, "settings": [], "open": False}
     still = report["phase"] in ("unconfirmed", "confirmed")
     return {
@@ -199,7 +198,7 @@ def main():
     spec = dict(
         COMMON,
         state={"type": "str", "choices": ["tuned", "undone"], "default": "tuned"},
-        goal={"type": "str", "choices": ["throughput", "latency", "forwarding"], "default": "throughput"},
+        goal={"type": "str", "choices": GOALS, "default": "throughput"},
         only={"type": "list", "elements": "str", "default": []},
         fix_risk={"type": "str", "choices": ["low", "medium", "high"], "default": "low"},
         rtt={"type": "str"},

@@ -1,11 +1,10 @@
 //! Certificates and keys in files.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nicety_host::tree::read_regular;
+use nicety_host::regular;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
@@ -29,10 +28,13 @@ impl Named {
         let Some(path) = &self.path else {
             return Ok(None);
         };
-        match File::open(path).and_then(|file| read_regular(file, LARGEST)) {
+        match regular::read(path, LARGEST) {
             Ok(text) => Ok(Some((path, text))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.is_named => Ok(None),
-            Err(error) => Err(bad(path, format!("cannot be read: {error}"))),
+            Err(error) => Err(bad(
+                path,
+                format!("cannot be read: {error}; name another file"),
+            )),
         }
     }
 }
@@ -105,22 +107,22 @@ pub fn key(certificate: &Path, key: Option<&Path>) -> Result<PrivateKeyDer<'stat
             certificate,
             format!("its key {} is not there; name it in sslkey", path.display()),
         ),
-        _ => bad(path, format!("cannot be read: {error}")),
+        _ => bad(path, format!("cannot be read: {error}; name another file")),
     };
-    let file = File::open(path).map_err(failed)?;
+    let file = regular::open(path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?;
     // A key of root's may be read by a group, so that a system's certificate can be shared.
     let open = match found.uid() {
         0 => 0o037,
         _ => 0o077,
     };
-    if found.is_file() && found.mode() & open != 0 {
+    if found.mode() & open != 0 {
         return Err(bad(
             path,
             "others can read or write this key; run chmod 600 on it",
         ));
     }
-    let text = read_regular(file, LARGEST).map_err(failed)?;
+    let text = regular::read_at_most(file, LARGEST).map_err(failed)?;
     if text.windows(9).any(|window| window == b"ENCRYPTED") {
         return Err(bad(
             path,
@@ -129,4 +131,32 @@ pub fn key(certificate: &Path, key: Option<&Path>) -> Result<PrivateKeyDer<'stat
     }
     // The error never has parts of the key.
     PrivateKeyDer::from_pem_slice(&text).map_err(|_| bad(path, "has no private key in PEM"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_named_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for is_named in [false, true] {
+            let named = Named {
+                path: Some(pipe.clone()),
+                is_named,
+            };
+            for why in [
+                named.read().unwrap_err(),
+                key(Path::new("mine.crt"), Some(&pipe)).unwrap_err(),
+            ] {
+                let why = why.to_string();
+                assert!(why.contains("pipe"), "{why}");
+                let end = "cannot be read: not a regular file; name another file";
+                assert!(why.ends_with(end), "{why}");
+            }
+        }
+    }
 }

@@ -2,7 +2,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 
-use rcgen::{CertifiedKey as Made, generate_simple_self_signed};
+use nicety_testkit::certificates::own;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
@@ -11,15 +12,16 @@ use crate::web::{serve, text};
 
 /// A certificate for `localhost` that signs itself, written to files.
 fn made(dir: &Path) -> (Files, CertificateDer<'static>) {
-    let Made { cert, signing_key } = generate_simple_self_signed(vec!["localhost".into()]).unwrap();
+    let pair = own("a page", &["localhost"]);
     let files = Files {
         certificate: dir.join("cert.pem"),
         key: dir.join("key.pem"),
     };
-    fs::write(&files.certificate, cert.pem()).unwrap();
-    fs::write(&files.key, signing_key.serialize_pem()).unwrap();
+    fs::write(&files.certificate, &pair.certificate).unwrap();
+    fs::write(&files.key, pair.key).unwrap();
     fs::set_permissions(&files.key, fs::Permissions::from_mode(0o600)).unwrap();
-    (files, cert.der().clone())
+    let certificate = CertificateDer::from_pem_slice(pair.certificate.as_bytes());
+    (files, certificate.unwrap())
 }
 
 /// What a client that trusts this certificate alone is answered.
@@ -97,6 +99,21 @@ fn files_that_do_not_do_are_named() {
     fs::write(&nothing, "nothing").unwrap();
     fs::set_permissions(&nothing, fs::Permissions::from_mode(0o600)).unwrap();
     assert!(refused(cert, &nothing).contains("holds no private key"));
+    // A pipe that nobody writes to is not waited for.
+    let fifo = dir.path().join("fifo.pem");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let said = refused(&fifo, key);
+    let why = "fifo.pem: it is no regular file; give a file in PEM";
+    assert!(
+        said.starts_with("--listen-cert ") && said.ends_with(why),
+        "{said}"
+    );
+    let said = refused(cert, &fifo);
+    let why = "fifo.pem: it is no regular file; name the file that holds the secret";
+    assert!(
+        said.starts_with("--listen-key ") && said.ends_with(why),
+        "{said}"
+    );
     fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused(cert, key).contains("chmod 600"));
 }

@@ -31,6 +31,23 @@ fn the_rules_plan_can_be_applied() {
     assert_eq!(bench.settings(), OLD);
 }
 
+#[test]
+fn nothing_to_change_is_json_as_well() {
+    let Some(bench) = Bench::new("nothing_to_change_is_json_as_well") else {
+        return;
+    };
+    let plan = bench.write_plan(&[]);
+    let applied = bench.run(&["apply", plan.to_str().unwrap(), "--json"]);
+    let told: Value = serde_json::from_str(&applied.assert_code(0).stdout).unwrap();
+    assert_eq!(told, json!({"schema": 1, "settings": []}));
+    assert!(
+        applied.stderr.contains("nothing to change"),
+        "{}",
+        applied.stderr
+    );
+    assert!(bench.phases().is_empty());
+}
+
 /// Queues, steering, bridge netfilter and a thread's CPUs, as far as this kernel and user have
 /// them.
 #[test]

@@ -1,12 +1,8 @@
 //! Three hosts with a daemon and a sender each; what arrives behind them is counted.
 
-use std::net::UdpSocket;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nicety_netdev::link::{Links, VethEnd};
@@ -17,6 +13,7 @@ use serde_json::Value;
 
 use super::{NUMBERS, TOTAL, WISH_MBIT};
 use crate::harness::{Call, Ended, Running, nicety};
+use crate::sender::Sender;
 
 const SETUP: &str = "
 set -e
@@ -26,53 +23,6 @@ for port in a1 u1; do ip link set $port master sw; done
 for port in sw a1 u1; do ip link set $port up; done
 bridge fdb add 02:00:00:00:00:99 dev u1 master static
 ";
-
-/// Sends to where its host counts, at a rate that can be changed.
-struct Sender {
-    mbit: Arc<AtomicU64>,
-    end: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Sender {
-    fn start(ns: &NetNs) -> Self {
-        let socket = ns.run(|| UdpSocket::bind("192.0.2.1:0")).unwrap().unwrap();
-        let (mbit, end) = (
-            Arc::new(AtomicU64::new(0)),
-            Arc::new(AtomicBool::new(false)),
-        );
-        let (rate, ending) = (Arc::clone(&mbit), Arc::clone(&end));
-        let thread = std::thread::spawn(move || {
-            let packet = [0; 1200];
-            let mut owed = 0.0;
-            let mut last = Instant::now();
-            while !ending.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(5));
-                let elapsed = last.elapsed().as_secs_f64();
-                last = Instant::now();
-                // What a busy machine has kept it from is not sent at once.
-                owed = (owed + elapsed * rate.load(Ordering::Relaxed) as f64 * 1e6 / 8.0)
-                    .min(50_000.0);
-                while owed >= 1200.0 {
-                    owed -= 1200.0;
-                    let _ = socket.send_to(&packet, "192.0.2.99:9");
-                }
-            }
-        });
-        Self {
-            mbit,
-            end,
-            thread: Some(thread),
-        }
-    }
-}
-
-impl Drop for Sender {
-    fn drop(&mut self) {
-        self.end.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().unwrap().join();
-    }
-}
 
 pub struct Host {
     pub name: String,
@@ -102,7 +52,7 @@ impl Host {
         sh(&sink, "ip link set u0 address 02:00:00:00:00:99 up");
         let name = format!("h{number}");
         Self {
-            sender: Sender::start(&guest),
+            sender: Sender::start(&guest, "192.0.2.1:0", "192.0.2.99:9"),
             state: dir.join(&name),
             name,
             ns,
@@ -251,7 +201,7 @@ impl Stage {
     pub fn send(&self, on: [bool; 3]) {
         for (host, on) in self.hosts.iter().zip(on) {
             let mbit = if on { WISH_MBIT } else { 0 };
-            host.sender.mbit.store(mbit, Ordering::Relaxed);
+            host.sender.send(mbit);
         }
     }
 }

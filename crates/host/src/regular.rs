@@ -1,0 +1,112 @@
+//! Regular files that others may have named or made: none is waited for, and none is larger than expected.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Opens a regular file for reading. A FIFO that nobody writes to is not waited for. Links are followed: the path is the
+/// caller's own.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] when it is no regular file; those of open(2).
+pub fn open(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC).bits() as i32;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    check(&file)?;
+    Ok(file)
+}
+
+/// Bytes of a regular file, at most `largest`.
+///
+/// # Errors
+/// As [`open`], and those of [`read_at_most`].
+pub fn read(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
+    read_at_most(open(path)?, largest)
+}
+
+/// Bytes of a regular file that is already open, at most `largest`.
+///
+/// # Errors
+/// When it is no regular file, larger, or unreadable.
+pub fn read_opened(file: File, largest: u64) -> io::Result<Vec<u8>> {
+    check(&file)?;
+    read_at_most(file, largest)
+}
+
+/// Everything that comes from a reader. The size that a file states is not trusted: it is 0 for a
+/// device or a pipe.
+///
+/// # Errors
+/// [`io::ErrorKind::FileTooLarge`] beyond `largest`; those of the reader.
+pub fn read_at_most(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader
+        .take(largest.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > largest {
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("larger than {largest} bytes"),
+        )),
+        false => Ok(bytes),
+    }
+}
+
+fn check(file: &File) -> io::Result<()> {
+    match file.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        mknodat(
+            CWD,
+            at("fifo"),
+            FileType::Fifo,
+            Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        symlink("fifo", at("link")).unwrap();
+        for path in [at("fifo"), at("link"), at(""), "/dev/null".into()] {
+            let error = read(&path, 10).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{path:?}");
+            assert_eq!(error.to_string(), "not a regular file", "{path:?}");
+        }
+        let missing = read(&at("missing"), 10).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, "0123456789").unwrap();
+        symlink("file", dir.path().join("link")).unwrap();
+        assert_eq!(read(&dir.path().join("link"), 10).unwrap(), b"0123456789");
+        let error = read(&path, 9).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(error.to_string(), "larger than 9 bytes");
+    }
+}
