@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use nicety_model::BitRate;
 
+use crate::adopt::By;
 use crate::controller::{Enforcement, PortDecision, Seen};
 use crate::event::{PortEvent, PortTrouble};
 use crate::meter::Sample;
@@ -35,6 +36,8 @@ pub struct PortWatch {
     forwarded: u64,
     still: u32,
     adder: Adder,
+    /// The limit of another program below which it is limited, and whose that is.
+    adopted: Option<(By, BitRate)>,
     /// What was seen in the last period of an interface whose limit was not written since, and its
     /// number.
     last: Option<(u32, Seen)>,
@@ -103,10 +106,22 @@ impl PortWatch {
             self.index = None;
         }
         let was_away = self.away;
+        let adopted = (snapshot.adopted.as_ref()).map(|adopted| (adopted.by, adopted.most()));
+        if adopted != self.adopted {
+            self.adopted = adopted;
+            observed.events.push(match adopted {
+                Some((by, most)) => PortEvent::Adopted { by, most },
+                None => PortEvent::NotAdopted,
+            });
+        }
         let trouble = match snapshot.place {
             Place::Gone | Place::Silent(_) => None,
             Place::Waits(why) | Place::Unfit(why) => Some(PortTrouble::Waits(why)),
             Place::Foreign(kind) => Some(PortTrouble::Foreign(kind)),
+            Place::Theirs(what) => Some(PortTrouble::Waits(match *what {
+                Ok(adopted) => format!("{} limits it to {}", adopted.by, adopted.most()),
+                Err(what) => format!("somebody else's filters are in the way: {what}"),
+            })),
             Place::There(words) => note(&words, snapshot.index).err().map(|error| {
                 observed.not_noted = true;
                 PortTrouble::Waits(format!("what was found there cannot be noted: {error}"))

@@ -13,6 +13,7 @@ mod harness;
 #[allow(dead_code, reason = "shared with the tests of the other commands")]
 mod lab;
 
+mod adopt;
 mod cluster;
 mod faults;
 mod guests;
