@@ -51,6 +51,7 @@ pub mod source;
 pub mod stalls;
 pub mod stats;
 mod total;
+pub mod traffic_control;
 mod trial;
 pub mod units;
 pub mod verdict;

@@ -3,4 +3,5 @@
 pub use crate::devlink::hostile as devlink;
 pub use crate::link::hostile as link;
 pub use crate::shaper::hostile as shaper;
+pub use crate::traffic_control::hostile as traffic_control;
 pub use crate::vf::hostile as functions;

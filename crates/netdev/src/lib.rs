@@ -29,6 +29,7 @@ pub mod shaper;
 pub mod sysctl;
 pub mod tap;
 mod tc;
+pub mod traffic_control;
 pub mod undo_log;
 pub mod vf;
 pub mod xdp_features;

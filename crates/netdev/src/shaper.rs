@@ -27,7 +27,7 @@ use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
-use message::{BUCKET, INGRESS, ROOT, Target};
+use message::{BUCKET, FIRST, INGRESS, ROOT, Redirect, Target};
 
 pub use changes::{ChangeListener, Changes};
 pub use refresh::{Limits, SurveyRequest};
@@ -141,11 +141,14 @@ impl Shapers {
         if let Some(ifb) = ifb.filter(|_| !survey.deep && kind == "ingress") {
             return Ok(limited(ifb));
         }
-        Ok(match (&self.redirects(link)?[..], ifb) {
+        let filters = self.redirects(link)?;
+        Ok(match (&filters[..], ifb) {
             _ if kind != "ingress" => PortLimit::Foreign(kind.to_owned()),
-            ([Target::To(target)], Some(ifb)) if *target == ifb.index => limited(ifb),
+            // All frames come to the first filter, and none to those of others behind it.
+            ([first, rest @ ..], Some(ifb)) if is_first(first, rest, ifb.index) => limited(ifb),
             // Half made, or half removed.
-            ([], Some(_)) | ([Target::Lost], _) => PortLimit::Open,
+            ([], Some(_)) => PortLimit::Open,
+            ([first], _) if first.target == Target::Lost => PortLimit::Open,
             _ => PortLimit::Foreign(kind.to_owned()),
         })
     }
@@ -171,10 +174,26 @@ impl Shapers {
         burst: Duration,
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
-        let found = self.limit_of(face, survey)?;
-        if let PortLimit::Foreign(kind) = found {
+        if let PortLimit::Foreign(kind) = self.limit_of(face, survey)? {
             return Err(foreign(&kind, port));
         }
+        self.set_beside(port, survey, shape, burst)
+    }
+
+    /// As [`Self::set_in`], also where others have filters in an `ingress` qdisc of theirs: all frames come to this
+    /// limit first, and to theirs no more. Their filters stay, and hold again when this limit goes.
+    ///
+    /// # Errors
+    /// As [`Self::set`]; [`NetError::Kernel`] too when a filter of theirs would come first.
+    pub fn set_beside(
+        &self,
+        port: &str,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<(), NetError> {
+        let face = self.face(port, survey)?;
+        let found = self.limit_of(face, survey)?;
         let made = self.way(face)? == Way::Own || matches!(found, PortLimit::Limited(_));
         match self.holder(face, survey)?.filter(|_| made) {
             Some(index) => self.bucket(survey, index, shape, burst, port),
@@ -206,20 +225,34 @@ impl Shapers {
         if !ifb.up {
             self.links.set_up(&name)?;
         }
-        let lost =
-            survey.ingress(face.index).is_some() && self.redirects(face)?.contains(&Target::Lost);
+        let there = match survey.ingress(face.index) {
+            Some(_) => self.redirects(face)?,
+            None => Vec::new(),
+        };
+        let lost = there.iter().any(|filter| filter.target == Target::Lost);
+        let is_theirs = |filter: &Redirect| !is_ours(filter, Some(ifb.index));
+        let others = there.iter().any(is_theirs);
         if lost {
-            let request = message::ingress(libc::RTM_DELQDISC, face.index);
+            let request = match others {
+                true => message::remove_redirect(face.index),
+                false => message::ingress(libc::RTM_DELQDISC, face.index),
+            };
             self.change(request, 0, "renew limit of", &face.name)?;
         }
-        if lost || survey.ingress(face.index).is_none() {
+        if (lost && !others) || survey.ingress(face.index).is_none() {
             let request = message::ingress(libc::RTM_NEWQDISC, face.index);
             match self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name) {
                 Err(NetError::Exists { .. }) => {}
                 other => other?,
             }
         }
-        if self.redirects(face)?.is_empty() {
+        let there = self.redirects(face)?;
+        let is_before = |filter: &Redirect| is_theirs(filter) && filter.priority <= FIRST;
+        if there.iter().any(is_before) {
+            let why = std::io::Error::other("a filter of somebody else comes before all others");
+            return Err(NetError::new("limit", &face.name, why));
+        }
+        if there.iter().all(is_theirs) {
             let request = message::redirect(face.index, ifb.index);
             self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name)?;
         }
@@ -285,18 +318,31 @@ impl Shapers {
         match self.way(link)? {
             Way::Own => self.remove_root(link, survey)?,
             Way::Redirected => {
-                let ours = survey.ingress(link.index).is_some()
-                    && !matches!(self.redirected(link, survey)?, PortLimit::Foreign(_));
-                if ours {
-                    let request = message::ingress(libc::RTM_DELQDISC, link.index);
-                    self.change(request, 0, "remove limit of", port)?;
-                }
+                self.remove_redirect(link, survey)?;
                 if survey.made_for(link.index).is_some() {
                     self.links.delete(&ifb_name(link.index))?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Takes our filter away, and the qdisc with it where others have none in it.
+    fn remove_redirect(&self, link: &Face, survey: &Survey) -> Result<(), NetError> {
+        if survey.ingress(link.index) != Some("ingress") {
+            return Ok(());
+        }
+        let ifb = survey.limiter_of(link).map(|ifb| ifb.index);
+        let there = self.redirects(link)?;
+        let ours = there.iter().filter(|filter| is_ours(filter, ifb)).count();
+        let request = match (ours, there.len() - ours) {
+            // Made for a limit that was never finished.
+            (0, 0) if ifb.is_some() => message::ingress(libc::RTM_DELQDISC, link.index),
+            (0, _) => return Ok(()),
+            (_, 0) => message::ingress(libc::RTM_DELQDISC, link.index),
+            (_, _) => message::remove_redirect(link.index),
+        };
+        self.change(request, 0, "remove limit of", &link.name)
     }
 
     /// Removes the interfaces made for ports that are gone; returns how many.
@@ -325,7 +371,12 @@ impl Shapers {
         let port =
             |face: &Face| survey.face_at(port_of(&face.name).filter(|_| face.kind == "ifb")?);
         // Where the kernel does not say what it is for, it stays.
-        let is_unused = |port: &&Face| matches!(self.limit_of(port, &survey), Ok(PortLimit::Open));
+        let is_unused = |port: &&Face| match self.limit_of(port, &survey) {
+            Ok(PortLimit::Open) => true,
+            // Beside filters of others a limit may have been left half made.
+            Ok(PortLimit::Foreign(_)) => survey.limiter_of(port).is_some(),
+            Ok(PortLimit::Limited(_)) | Err(_) => false,
+        };
         let left: Vec<&Face> = survey.faces().filter_map(port).filter(is_unused).collect();
         for port in &left {
             self.remove_in(&port.name, &survey)?;
@@ -355,7 +406,7 @@ impl Shapers {
     }
 
     /// Where the filters at the ingress of a port redirect to.
-    fn redirects(&self, link: &Face) -> Result<Vec<Target>, NetError> {
+    fn redirects(&self, link: &Face) -> Result<Vec<Redirect>, NetError> {
         let filters = self
             .channel
             .query(message::dump_filters(link.index, INGRESS), NLM_F_DUMP)
@@ -397,6 +448,21 @@ fn foreign(kind: &str, port: &str) -> NetError {
         "somebody else's {kind} qdisc is on it; remove that first, see tc qdisc show dev {port}"
     );
     NetError::new("limit", port, std::io::Error::other(why))
+}
+
+/// Whether a filter is one that was made here.
+fn is_ours(filter: &Redirect, ifb: Option<u32>) -> bool {
+    match filter.target {
+        Target::Lost => true,
+        Target::To(index) => ifb == Some(index),
+        Target::Other => false,
+    }
+}
+
+/// Whether all frames go to an interface made here: nothing else is asked as early.
+fn is_first(first: &Redirect, rest: &[Redirect], ifb: u32) -> bool {
+    let later = |other: &Redirect| other.priority > first.priority;
+    first.target == Target::To(ifb) && rest.iter().all(later)
 }
 
 fn shape(bucket: Option<&Bucket>) -> PortLimit {

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod dry_run;
+mod import;
 mod serve;
 mod status;
 
@@ -29,6 +30,7 @@ pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
         PoliceCommand::Status(args) => status::status(args),
         PoliceCommand::Explain(args) => status::explain(args),
         PoliceCommand::Reload(args) => status::reload(args),
+        PoliceCommand::Import(args) => import::run(args),
         PoliceCommand::Restore(args) => restore(args),
         PoliceCommand::Cluster(ClusterCommand::Forget(args)) => cluster::forget(args),
         PoliceCommand::Guard => {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use nicety_model::Problem;
+use nicety_model::{BitRate, Problem};
 
+use crate::adopt::{By, Unknown};
 use crate::driver::Steps;
 use crate::policy::{Policy, PortName};
 use crate::snapshot::Place;
@@ -103,6 +104,28 @@ pub enum Unusable {
         /// Kind of the qdisc.
         kind: String,
     },
+    /// Another program limits it, and the policy does not say what to do with that.
+    #[error(
+        "{by} limits {on} to {most} already; write adopt = \"cap\" to share below that, or remove it: tc qdisc del dev {on} ingress"
+    )]
+    Limited {
+        /// The port.
+        on: String,
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+    },
+    /// Another program does what is no limit.
+    #[error(
+        "{on} has filters of somebody else that are no limit to adopt: {what}; remove them, see tc filter show dev {on} ingress"
+    )]
+    Strange {
+        /// The port.
+        on: String,
+        /// What they do.
+        what: Unknown,
+    },
     /// Narrow counters and a long period.
     #[error(
         "the counters of {port} wrap too often for a period of {period:?}; write at most {} s",
@@ -194,6 +217,17 @@ fn place(port: &PortName, candidate: &Candidate, absent_ok: bool) -> Result<(), 
             why: why.clone(),
         },
         Place::Unfit(why) => Unusable::Unfit(why.clone()),
+        Place::Theirs(what) => match &**what {
+            Ok(adopted) => Unusable::Limited {
+                on: port.to_string(),
+                by: adopted.by,
+                most: adopted.most(),
+            },
+            Err(what) => Unusable::Strange {
+                on: port.to_string(),
+                what: what.clone(),
+            },
+        },
         Place::Foreign(kind) => Unusable::Foreign {
             on: (candidate.nic.representor.clone()).unwrap_or_else(|| port.to_string()),
             kind: kind.clone(),

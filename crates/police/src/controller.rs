@@ -169,6 +169,15 @@ struct Sum {
     /// Infinite when unknown.
     demand: f64,
     cap: f64,
+    /// What its ports may have together at most.
+    most: f64,
+}
+
+impl Sum {
+    /// What it can use.
+    fn wants(&self) -> f64 {
+        self.demand.min(self.cap).min(self.most)
+    }
 }
 
 impl Controller {
@@ -224,7 +233,7 @@ impl Controller {
             .map(|(sum, tenant)| Share {
                 weight: tenant.weight,
                 guarantee: tenant.guarantee.bps(),
-                demand: sum.demand.min(sum.cap),
+                demand: sum.wants(),
             })
             .collect();
         let level = level(shared, &shares);
@@ -240,7 +249,7 @@ impl Controller {
                 let fair = match level.per_weight.is_finite() {
                     true => tenant.weight * level.per_weight,
                     false => {
-                        let left = shared - (all - sum.demand.min(sum.cap));
+                        let left = shared - (all - sum.wants());
                         left.max(tenant.weight / weights * shared)
                     }
                 };
@@ -327,6 +336,7 @@ impl Controller {
                 Sum {
                     rate: 0.0,
                     demand: 0.0,
+                    most: 0.0,
                     cap: soft.map_or(hard, |soft| soft.min(hard)).bps(),
                 }
             })
@@ -334,6 +344,7 @@ impl Controller {
         for port in self.ports.iter().filter(|port| port.present) {
             let sum = &mut sums[port.tenant];
             sum.rate += port.rate;
+            sum.most += port.kept().unwrap_or(port.cap);
             sum.demand += match (port.kept(), port.want) {
                 (Some(kept), _) => kept,
                 (None, Want::Bps(bps)) => bps.min(port.cap),

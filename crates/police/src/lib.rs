@@ -13,6 +13,7 @@
 //! [`event::Event`].
 
 pub mod admission;
+pub mod adopt;
 pub mod cluster;
 pub mod controller;
 pub mod demand;

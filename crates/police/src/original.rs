@@ -11,6 +11,8 @@ use crate::policy::PortName;
 const MARK: &str = "police";
 /// How the words of a limit end that is not ours.
 const FOREIGN: &str = "of somebody else";
+/// The words of no limit.
+const NONE: &str = "none";
 
 /// State found at a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +93,10 @@ pub fn without_writing(words: &str, now: Option<&str>) -> Option<Outcome> {
     match now {
         None => Some(Outcome::Gone),
         Some(now) if now == words => Some(Outcome::Untouched),
+        // Theirs was left where it was: they may have changed it, or taken it away.
+        Some(now) if words.ends_with(FOREIGN) && (now.ends_with(FOREIGN) || now == NONE) => {
+            Some(Outcome::Untouched)
+        }
         Some(now) if now.ends_with(FOREIGN) => Some(Outcome::Foreign {
             found: now.to_owned(),
         }),
@@ -103,6 +109,9 @@ pub fn read_back(words: &str, now: Option<&str>) -> Outcome {
     match now {
         None => Outcome::Gone,
         Some(now) if now == words => Outcome::Restored,
+        Some(now) if words.ends_with(FOREIGN) && (now.ends_with(FOREIGN) || now == NONE) => {
+            Outcome::Restored
+        }
         Some(now) => Outcome::Failed {
             why: format!("{words} was written, the kernel says {now}"),
         },

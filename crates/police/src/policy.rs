@@ -64,10 +64,23 @@ pub struct Tenant {
     pub total: Option<TenantTotal>,
     /// How long a port may send at the link's rate before its limit bites.
     pub burst: Duration,
+    /// What to do with limits that other programs have set at its ports.
+    pub adopt: Adopt,
     /// Ports, never empty.
     pub ports: Vec<PortName>,
     /// Where its guest may ask and set a soft limit.
     pub guest: Option<GuestChannel>,
+}
+
+/// What to do with limits of other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Adopt {
+    /// Refuse the port: it has an owner already.
+    #[default]
+    Refuse,
+    /// Take them for the port's hard limit, and share below that. Theirs stay as they are.
+    Cap,
 }
 
 /// How a tenant's guest reaches the daemon.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use nicety_model::BitRate;
 
+use crate::adopt::By;
 use crate::controller::{Enforcement, PortDecision, Seen};
 use crate::event::{PortEvent, PortTrouble};
 use crate::meter::Sample;
@@ -41,6 +42,8 @@ pub struct PortWatch {
     guarded: bool,
     /// How often it had another one later.
     lost: u64,
+    /// The limit of another program below which it is limited, and whose that is.
+    adopted: Option<(By, BitRate)>,
     /// What was seen in the last period of an interface whose limit was not written since, and its
     /// number.
     last: Option<(u32, Seen)>,
@@ -119,11 +122,23 @@ impl PortWatch {
             self.left_with = None;
         }
         let was_away = self.away;
-        let foreign = matches!(snapshot.place, Place::Foreign(_));
+        let foreign = matches!(snapshot.place, Place::Foreign(_) | Place::Theirs(_));
+        let adopted = (snapshot.adopted.as_ref()).map(|adopted| (adopted.by, adopted.most()));
+        if adopted != self.adopted {
+            self.adopted = adopted;
+            observed.events.push(match adopted {
+                Some((by, most)) => PortEvent::Adopted { by, most },
+                None => PortEvent::NotAdopted,
+            });
+        }
         let trouble = match snapshot.place {
             Place::Gone | Place::Silent(_) => None,
             Place::Waits(why) | Place::Unfit(why) => Some(PortTrouble::Waits(why)),
             Place::Foreign(kind) => Some(PortTrouble::Foreign(kind)),
+            Place::Theirs(what) => Some(PortTrouble::Waits(match *what {
+                Ok(adopted) => format!("{} limits it to {}", adopted.by, adopted.most()),
+                Err(what) => format!("somebody else's filters are in the way: {what}"),
+            })),
             Place::There(words) => note(&words, snapshot.index).err().map(|error| {
                 observed.not_noted = true;
                 PortTrouble::Waits(format!("what was found there cannot be noted: {error}"))
@@ -147,7 +162,12 @@ impl PortWatch {
             }
         }
         if !self.away {
-            observed.events.extend(self.compare(observed.seen.limit));
+            // Theirs holds where theirs alone is left: a program that knows no other way has made it anew.
+            let theirs_alone = adopted.is_some() && observed.seen.limit == Some(BitRate(0));
+            match theirs_alone {
+                true => self.left_with = None,
+                false => observed.events.extend(self.compare(observed.seen.limit)),
+            }
             self.index = snapshot.index;
             self.last = snapshot.index.map(|at| (at, observed.seen));
         }

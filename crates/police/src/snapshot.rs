@@ -1,5 +1,6 @@
 //! A port at one moment.
 
+use crate::adopt::{Adopted, Unknown};
 use crate::controller::{PortSetup, Seen};
 use crate::totals::Counts;
 
@@ -16,6 +17,8 @@ pub struct Snapshot {
     pub setup: Option<PortSetup>,
     /// Its counters both ways, where there are any.
     pub counts: Option<Counts>,
+    /// What another program has set, below which it is limited.
+    pub adopted: Option<Adopted>,
 }
 
 /// What stands under a port's name.
@@ -31,6 +34,8 @@ pub enum Place {
     Unfit(String),
     /// Kind of another program's object in the limit's place.
     Foreign(String),
+    /// Another program limits it, or does something else there.
+    Theirs(Box<Result<Adopted, Unknown>>),
     /// Its limit, in the words of its setting.
     There(String),
 }
@@ -44,6 +49,7 @@ impl Snapshot {
             place,
             setup: None,
             counts: None,
+            adopted: None,
         }
     }
 

@@ -175,6 +175,7 @@ fn four() -> Policy {
         burst: Duration::ZERO,
         ports: name.split(' ').map(|port| port.parse().unwrap()).collect(),
         guest: None,
+        adopt: nicety_police::policy::Adopt::Refuse,
     };
     Policy {
         capacity: BitRate::from_mbit(1000),

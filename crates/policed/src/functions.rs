@@ -333,6 +333,7 @@ impl Nic {
                 counters,
                 cap_bps: f64::INFINITY,
             }),
+            adopted: None,
             counts: source.zip(now).map(|(source, now)| Counts {
                 source: source.word(),
                 now,

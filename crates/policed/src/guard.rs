@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use nicety_model::BitRate;
 use nicety_police::cluster::Orders;
+use nicety_police::policy::Adopt;
 use nicety_police::{Policy, PortName};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,8 @@ enum Word {
 /// A tenant whose ports are guarded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Guarded {
+    /// What to do with limits of other programs at its ports.
+    adopt: Adopt,
     name: String,
     ports: Vec<PortName>,
     burst: Duration,
@@ -80,6 +83,7 @@ impl Guard {
         let tenants = policy.tenants.iter().filter(|tenant| guarded(&tenant.name));
         let tenants: Vec<Guarded> = tenants
             .map(|tenant| Guarded {
+                adopt: tenant.adopt,
                 name: tenant.name.clone(),
                 ports: tenant.ports.clone(),
                 burst: tenant.burst,

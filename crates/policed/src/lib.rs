@@ -7,6 +7,7 @@
 //! writes.
 
 mod admission;
+pub mod adopt;
 pub mod board;
 pub mod client;
 pub mod cluster;

@@ -1,6 +1,7 @@
 //! The ports of a policy on this host: counters, limits.
 
 mod links;
+mod theirs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::functions::{Functions, Nic, Wanted as Of};
 use crate::kernel::{Group, Worker};
 use crate::log::Log;
 use links::{Interfaces, Wanted};
+use theirs::Theirs;
 
 pub use links::{How, Links};
 
@@ -72,6 +74,7 @@ impl Ports {
         let links = Links {
             shapers,
             names: Arc::clone(&names),
+            theirs: Theirs::open(&ns, policy)?,
         };
         let doing = "reading interfaces and their limiters".to_owned();
         let nic = |(name, functions): (String, Vec<u32>)| {

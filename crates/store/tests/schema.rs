@@ -17,6 +17,7 @@ use nicety_model::reference::Explained as ExplainedNotes;
 use nicety_model::sock::SockReport;
 use nicety_model::vf::{FunctionsReport, LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Plan, Run, TrialRecord};
+use nicety_police::adopt::import::ImportReport;
 use nicety_police::cluster::status::ClusterState;
 use nicety_police::explain::Explained;
 use nicety_police::guest::Reply;
@@ -84,8 +85,9 @@ fn schemas_are_those_of_the_types() {
     check::<DryPeriod>("police-dry-run");
     check::<ReloadReport>("police-reload");
     check::<RestoreReport>("police-restore");
+    check::<ImportReport>("police-import");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 37, "schema/ holds the generated schemas only");
+    assert_eq!(files, 38, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

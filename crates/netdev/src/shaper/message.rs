@@ -1,6 +1,6 @@
 //! The messages (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
 
-use libc::{RTM_DELQDISC, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
+use libc::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
 use nicety_model::knob::WIRE_BYTES;
 
 use super::Shape;
@@ -9,6 +9,14 @@ pub(super) use crate::tc::{
     INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_root, ingress,
 };
 use crate::tc::{TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
+
+/// A filter at the ingress of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Redirect {
+    pub(super) target: Target,
+    /// Lower ones are asked first.
+    pub(super) priority: u16,
+}
 
 /// Where a filter sends what it catches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +46,9 @@ const TCA_EGRESS_REDIR: u32 = 1;
 const TC_ACT_STOLEN: u32 = 4;
 /// TC_LINKLAYER_ETHERNET: the kernel computes the times itself and wants no table.
 const LINKLAYER_ETHERNET: u8 = 1;
+
+/// Priority of our filter: before those of all programs that leave the number to the kernel or to tc(8).
+pub(super) const FIRST: u16 = 1;
 
 /// All interfaces.
 pub(super) fn dump_links() -> RawMessage {
@@ -82,10 +93,7 @@ pub(super) fn bucket(index: u32, shape: Shape, burst: u64, queue: u64) -> RawMes
 
 /// A filter for every frame that redirects it to another interface.
 pub(super) fn redirect(index: u32, target: u32) -> RawMessage {
-    const ETH_P_ALL: u16 = 3;
-    let info = (1 << 16) | u32::from(ETH_P_ALL.to_be());
-    let mut request = tc(RTM_NEWTFILTER, index, 0, INGRESS, info);
-    request.put_str(TCA_KIND, "u32");
+    let mut request = filter(RTM_NEWTFILTER, index);
     request.nest(TCA_OPTIONS, |options| {
         // struct tc_u32_sel with one key whose mask is 0: TC_U32_TERMINAL, nkeys 1.
         let mut selector = vec![1, 0, 1, 0];
@@ -107,8 +115,22 @@ pub(super) fn redirect(index: u32, target: u32) -> RawMessage {
     request
 }
 
-/// Where the filters of a dump redirect to. The hash tables of cls_u32 are no filters.
-pub(super) fn redirects(filters: &[RawMessage]) -> Vec<Target> {
+/// Removes it, and leaves those of others.
+pub(super) fn remove_redirect(index: u32) -> RawMessage {
+    filter(RTM_DELTFILTER, index)
+}
+
+fn filter(kind: u16, index: u32) -> RawMessage {
+    const ETH_P_ALL: u16 = 3;
+    let info = (u32::from(FIRST) << 16) | u32::from(ETH_P_ALL.to_be());
+    let mut request = tc(kind, index, 0, INGRESS, info);
+    request.put_str(TCA_KIND, "u32");
+    request
+}
+
+/// Where the filters of a dump redirect to, in the order in which they are asked. The hash tables of cls_u32 are
+/// no filters.
+pub(super) fn redirects(filters: &[RawMessage]) -> Vec<Redirect> {
     let mut targets = Vec::new();
     for filter in filters
         .iter()
@@ -124,7 +146,10 @@ pub(super) fn redirects(filters: &[RawMessage]) -> Vec<Target> {
             continue;
         }
         let target = if is_u32 { target(options) } else { None };
-        targets.push(target.unwrap_or(Target::Other));
+        targets.push(Redirect {
+            target: target.unwrap_or(Target::Other),
+            priority: u32_at(&filter.body, 16).map_or(0, |info| (info >> 16) as u16),
+        });
     }
     targets
 }

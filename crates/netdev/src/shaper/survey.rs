@@ -148,6 +148,16 @@ impl Survey {
         stirred
     }
 
+    /// Filters were looked at, too: what others have set is what it was then.
+    pub fn is_deep(&self) -> bool {
+        self.deep
+    }
+
+    /// The kind of a qdisc for what comes in at an interface.
+    pub fn ingress_kind(&self, face: &Face) -> Option<&str> {
+        self.ingress(face.index)
+    }
+
     /// Whether counters and limit of a port are what they were in the look before.
     pub fn is_still(&self, port: u32) -> bool {
         self.moved.as_ref().is_some_and(|moved| {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use nicety_model::{BitRate, BitRateError};
 
 use super::output::{FormatArgs, JsonArgs};
 use super::state::StateArgs;
@@ -54,6 +55,14 @@ const EXPLAIN_EXAMPLES: &str = "Examples:
   nicety police explain blue                 a tenant
   nicety police explain eth0/vf3             the tenant of a port";
 
+const IMPORT_EXAMPLES: &str = "Examples:
+  nicety police import                       what libvirt, Proxmox and others limit here, as a policy
+  nicety police import --capacity 10gbit -o policy.toml
+  nicety police import vnet0 vnet1           of these ports only
+  nicety police import -j | jq '.limits[]'
+
+Exit code 1: nobody limits what a port sends.";
+
 const RELOAD_EXAMPLES: &str = "Examples:
   nicety police reload
 
@@ -74,6 +83,9 @@ pub enum PoliceCommand {
     /// Explain in one line what limits a tenant, or the tenant of a port.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Write a policy from the limits that other programs have set at ports of this host.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArgs),
     /// Tell the running daemon to read its policy again.
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(AskArgs),
@@ -178,6 +190,23 @@ pub struct ForgetArgs {
     pub state: StateArgs,
 }
 
+/// `nicety police import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Ports to look at; all of this network namespace by default.
+    #[arg(value_name = "PORT", help_heading = heading::WHAT)]
+    pub ports: Vec<String>,
+    /// Set the rate of the shared link; the sum of the limits by default.
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = heading::WHAT)]
+    pub capacity: Option<BitRate>,
+    /// Write the policy to this file, which must not exist; - is standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = heading::OUTPUT)]
+    pub out: Option<PathBuf>,
+    /// JSON or text.
+    #[command(flatten)]
+    pub output: JsonArgs,
+}
+
 /// `nicety police reload` and `restore`.
 #[derive(Debug, Args)]
 pub struct AskArgs {
@@ -198,4 +227,9 @@ pub struct ExplainArgs {
     /// How to ask.
     #[command(flatten)]
     pub ask: AskArgs,
+}
+
+fn rate(text: &str) -> Result<BitRate, String> {
+    text.parse()
+        .map_err(|error: BitRateError| error.to_string())
 }

@@ -13,6 +13,7 @@ mod harness;
 #[allow(dead_code, reason = "shared with the tests of the other commands")]
 mod lab;
 
+mod adopt;
 mod alerts;
 mod cluster;
 mod faults;

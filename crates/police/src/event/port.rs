@@ -6,6 +6,7 @@ use nicety_model::BitRate;
 use nicety_model::journal::Outcome;
 
 use super::Priority;
+use crate::adopt::By;
 
 /// Said of a policer that the NIC has not taken.
 pub const SOFTWARE_ONLY: &str =
@@ -52,6 +53,15 @@ pub enum PortEvent {
         /// Its limit in bits per second.
         limit_bps: f64,
     },
+    /// Another program has set a limit, below which it is limited now.
+    Adopted {
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+    },
+    /// That limit is not there any more.
+    NotAdopted,
     /// The host alone limits it.
     SoftwareOnly,
     /// It has no counter.
@@ -115,6 +125,8 @@ impl PortEvent {
             Self::LimitLost { .. } => "limit-lost",
             Self::NotEnforced { .. } => "not-enforced",
             Self::EnforcedAgain { .. } => "enforced-again",
+            Self::Adopted { .. } => "limit-adopted",
+            Self::NotAdopted => "adopted-limit-gone",
             Self::SoftwareOnly => "software-only",
             Self::Uncounted => return None,
         })
@@ -122,9 +134,12 @@ impl PortEvent {
 
     pub(super) fn priority(&self) -> Priority {
         match self {
-            Self::Gone | Self::Back | Self::Renamed { .. } | Self::EnforcedAgain { .. } => {
-                Priority::Notice
-            }
+            Self::Gone
+            | Self::Back
+            | Self::Renamed { .. }
+            | Self::EnforcedAgain { .. }
+            | Self::Adopted { .. }
+            | Self::NotAdopted => Priority::Notice,
             Self::TroubleOver => Priority::Info,
             Self::Trouble(_)
             | Self::LimiterStuck
@@ -151,6 +166,18 @@ impl PortEvent {
 
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, port: &str) -> fmt::Result {
         match self {
+            Self::Adopted { by, most } => {
+                write!(
+                    f,
+                    "port {port}: {by} limits it to {most}; it shares below that"
+                )
+            }
+            Self::NotAdopted => {
+                write!(
+                    f,
+                    "port {port}: what another program had limited it to is gone"
+                )
+            }
             Self::Gone => write!(f, "port {port} is gone"),
             Self::Back => write!(f, "port {port} is back"),
             Self::Renamed { now, outcome } => {

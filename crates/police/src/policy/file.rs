@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::cluster_file::ClusterFile;
-use super::{GuestChannel, LEAST_RATE, PortName, PortNameError};
+use super::{Adopt, GuestChannel, LEAST_RATE, PortName, PortNameError};
 
 const NAME_CHARS: usize = 64;
 const MAX_WEIGHT: f64 = 1e6;
@@ -60,6 +60,8 @@ pub(super) struct LinkFile {
     pub(super) headroom: Option<Headroom>,
     /// Time between two decisions, 100ms to 60s; `1s` when absent.
     pub(super) period: Option<Period>,
+    /// What to do with limits that other programs have set at ports: `refuse` or `cap`; `refuse` when absent.
+    pub(super) adopt: Option<AdoptWord>,
 }
 
 /// A tenant with one or several ports.
@@ -86,6 +88,8 @@ pub(super) struct TenantFile {
     /// How long a port may send at the link's rate before its limit bites, up to 1s; `4ms` when
     /// absent.
     pub(super) burst: Option<Burst>,
+    /// The same as in `[link]`, for the ports of this tenant.
+    pub(super) adopt: Option<AdoptWord>,
     /// Interfaces, and virtual functions as `eth0/vf3`.
     #[schemars(with = "List<Port>")]
     pub(super) ports: Option<List<Port>>,
@@ -201,6 +205,21 @@ pub(super) struct Burst(#[schemars(with = "String")] pub(super) Duration);
 
 kind!(Burst, "a duration in quotes, as in \"4ms\"", |raw| {
     between(raw, [0, 1_000], "4ms").map(Self)
+});
+
+/// What to do with limits of other programs.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct AdoptWord(#[schemars(with = "String")] pub(super) Adopt);
+
+kind!(AdoptWord, "\"refuse\" or \"cap\"", |raw| {
+    match raw.text()? {
+        "refuse" => Ok(Self(Adopt::Refuse)),
+        "cap" => Ok(Self(Adopt::Cap)),
+        _ => Err(Wrong::value(
+            "adopt = {value} is unknown",
+            "write \"cap\" to share below what others have set, or \"refuse\"",
+        )),
+    }
 });
 
 /// A port.

@@ -6,9 +6,9 @@ use nicety_model::BitRate;
 use nicety_model::source::{Diagnostic, List, Source};
 use toml::Spanned;
 
-use super::file::{Guest, LimitRate, NO_TENANT, PolicyFile, Port, TABLES, TenantFile};
+use super::file::{AdoptWord, Guest, LimitRate, NO_TENANT, PolicyFile, Port, TABLES, TenantFile};
 use super::{
-    DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
+    Adopt, DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
     PolicyError, Tenant, TenantTotal,
 };
 
@@ -109,7 +109,7 @@ impl PolicyFile {
             tenants: self
                 .tenant
                 .iter()
-                .map(|tenant| tenant.get_ref().tenant())
+                .map(|tenant| tenant.get_ref().tenant(link.and_then(|link| link.adopt)))
                 .collect(),
         }
     }
@@ -160,7 +160,7 @@ impl PolicyFile {
 impl TenantFile {
     /// What does not go together in the table that begins here; the link may have no rate.
     fn problems(&self, at: usize, link: Option<BitRate>) -> Vec<Diagnostic> {
-        let tenant = self.tenant();
+        let tenant = self.tenant(None);
         let mut found = Vec::new();
         if self.name.is_none() {
             let remedy = "add a line such as name = \"blue\"";
@@ -205,8 +205,8 @@ impl TenantFile {
         found
     }
 
-    /// The tenant of a table without problems.
-    fn tenant(&self) -> Tenant {
+    /// The tenant of a table without problems, and what the link says of limits of others.
+    fn tenant(&self, adopt: Option<AdoptWord>) -> Tenant {
         let name = self.name.as_ref().map(|name| name.get_ref().0.clone());
         let guarantee = self.guarantee.as_ref().map(|rate| rate.get_ref().0);
         let ports = self.ports.iter().flat_map(|ports| ports.iter());
@@ -229,6 +229,7 @@ impl TenantFile {
                     .map_or(BitRate(0), |rate| rate.get_ref().0),
             }),
             burst: self.burst.map_or(DEFAULT_BURST, |time| time.0),
+            adopt: (self.adopt.or(adopt)).map_or(Adopt::default(), |word| word.0),
             ports: ports.map(|Port(port)| port.clone()).collect(),
             guest,
         }

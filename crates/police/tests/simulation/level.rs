@@ -33,6 +33,7 @@ fn tenant(index: usize, weight: f64, guarantee: f64) -> Tenant {
         burst: Duration::ZERO,
         ports: vec![format!("p{index}").parse().unwrap()],
         guest: None,
+        adopt: nicety_police::policy::Adopt::Refuse,
     }
 }
 

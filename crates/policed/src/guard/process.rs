@@ -125,6 +125,7 @@ impl Held {
         let safe = vec![BitRate(0); tenants.len()];
         let tenants = tenants.into_iter().map(|tenant| Tenant {
             name: tenant.name,
+            adopt: tenant.adopt,
             ports: tenant.ports,
             burst: tenant.burst,
             weight: 1.0,

@@ -12,6 +12,7 @@ use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::Counts;
 use nicety_police::{PortName, Sample, Seen};
 
+use super::theirs::{Found, Theirs};
 use crate::totals::sent_by;
 
 /// What to do with a limit that is there already.
@@ -29,6 +30,8 @@ pub struct Links {
     pub(super) shapers: Shapers,
     /// The ports of the policy.
     pub(super) names: Arc<[PortName]>,
+    /// Limits of other programs at these.
+    pub(super) theirs: Theirs,
 }
 
 /// Ports to look at, by their number, with the interface where one that is as it was last needs no look.
@@ -83,10 +86,15 @@ impl Links {
 
     fn with_snapshots(&self, survey: Survey, wanted: &Wanted) -> Interfaces {
         let at = since_boot();
+        if survey.is_deep() {
+            let ports = self.names.iter().enumerate();
+            let named = ports.filter_map(|(port, _)| Some((port, survey.face(self.name(port)?)?)));
+            self.theirs.look(named, &survey);
+        }
         let snapshot = |(port, had): &(usize, Option<u32>)| {
             let name = self.name(*port)?;
             let still = had.is_some_and(|had| survey.is_still(had));
-            (!still).then(|| (*port, self.interface(name, &survey, at)))
+            (!still).then(|| (*port, self.interface(*port, name, &survey, at)))
         };
         Interfaces {
             snapshots: wanted.iter().filter_map(snapshot).collect(),
@@ -102,7 +110,7 @@ impl Links {
         }
     }
 
-    fn interface(&self, name: &str, survey: &Survey, at: Duration) -> Snapshot {
+    fn interface(&self, port: usize, name: &str, survey: &Survey, at: Duration) -> Snapshot {
         let Some(face) = survey.face(name) else {
             return Snapshot::without(Place::Gone);
         };
@@ -110,11 +118,20 @@ impl Links {
             let why = format!("{name} is no tap, veth or macvtap; see nicety vf list");
             return Snapshot::without(Place::Unfit(why));
         };
-        let limit = match &found {
-            PortLimit::Limited(shape) => shape.rate,
-            PortLimit::Open => BitRate(0),
-            PortLimit::Foreign(kind) => return Snapshot::without(Place::Foreign(kind.clone())),
+        let theirs = self.theirs.at(port);
+        let limit = match (&found, &theirs) {
+            (PortLimit::Limited(shape), _) => shape.rate,
+            (PortLimit::Open, _) => BitRate(0),
+            // Ours is to come before it.
+            (PortLimit::Foreign(_), Found::Adopted(_)) => BitRate(0),
+            (PortLimit::Foreign(_), Found::Refused(what)) => {
+                return Snapshot::without(Place::Theirs(what.clone()));
+            }
+            (PortLimit::Foreign(kind), Found::Nothing) => {
+                return Snapshot::without(Place::Foreign(kind.clone()));
+            }
         };
+        let adopted = theirs.adopted();
         // What a tap or veth receives is what its owner sends.
         let mut now = match face.kind.as_str() {
             "macvtap" => sent_by(face),
@@ -140,7 +157,8 @@ impl Links {
             },
             index: Some(face.index),
             place: Place::There(port_value(&found)),
-            setup: None,
+            setup: self.theirs.setup(port, adopted.as_ref()),
+            adopted,
             counts: Some(Counts {
                 source: if bucket.is_some() {
                     "limiter"
@@ -163,7 +181,9 @@ impl Links {
         how: How,
     ) -> Result<(), NetError> {
         let shape = Shape { rate, wire: true };
+        let beside = self.theirs.is_adopting(name);
         match how {
+            How::Change if beside => self.shapers.set_beside(name, survey, shape, burst),
             How::Change => self.shapers.set_in(name, survey, shape, burst),
             How::Renew => self.shapers.renew(name, survey, shape, burst),
         }

@@ -1,0 +1,133 @@
+//! What limits interfaces, whoever has set it (RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER).
+
+mod parse;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use libc::{RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use nicety_model::traffic_control::{Handle, Qdisc, TrafficControl};
+
+use crate::net_error::NetError;
+use crate::netlink::Channel;
+use crate::netns::NetNs;
+use crate::raw::RawMessage;
+use crate::tc;
+
+/// Disciplines that take what comes in; `clsact` what goes out, too.
+const CLSACT: &str = "clsact";
+/// Where the filters of clsact are (TC_H_MIN_INGRESS and TC_H_MIN_EGRESS).
+const CLSACT_PARENTS: [Handle; 2] = [Handle(0xffff_fff2), Handle(0xffff_fff3)];
+
+/// Reads what limits the interfaces of one namespace.
+#[derive(Debug)]
+pub struct TrafficControls {
+    channel: Channel,
+}
+
+impl TrafficControls {
+    /// Those of `ns`.
+    ///
+    /// # Errors
+    /// When the namespace cannot be asked.
+    pub fn open(ns: &NetNs) -> Result<Self, NetError> {
+        Ok(Self {
+            channel: Channel::open(ns, NETLINK_ROUTE)?,
+        })
+    }
+
+    /// All interfaces that something limits, by number; with `only`, of these interfaces. What the kernel chooses by
+    /// itself is not listed: an interface of which nobody has said anything is not there.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn read(
+        &self,
+        only: Option<&BTreeSet<u32>>,
+    ) -> Result<BTreeMap<u32, TrafficControl>, NetError> {
+        let mut all = self.qdiscs(only)?;
+        for (index, control) in &mut all {
+            self.classes(*index, control)?;
+            let parents: Vec<Handle> = control.qdiscs.iter().flat_map(parents).collect();
+            for parent in parents {
+                self.filters(*index, parent, control)?;
+            }
+        }
+        Ok(all)
+    }
+
+    fn qdiscs(
+        &self,
+        only: Option<&BTreeSet<u32>>,
+    ) -> Result<BTreeMap<u32, TrafficControl>, NetError> {
+        let fill = |all: &mut BTreeMap<u32, TrafficControl>, index, qdisc: Qdisc| {
+            // Handle 0 is the kernel's own choice.
+            let is_chosen = qdisc.handle != Handle(0);
+            if is_chosen && only.is_none_or(|only| only.contains(&index)) {
+                all.entry(index).or_default().qdiscs.push(qdisc);
+            }
+        };
+        self.channel
+            .dump(tc::dump_qdiscs(), BTreeMap::new, |all, part| {
+                if let Some((index, qdisc)) =
+                    parse::qdisc(part.body).filter(|_| part.kind == RTM_NEWQDISC)
+                {
+                    fill(all, index, qdisc);
+                }
+            })
+            .map_err(|e| NetError::new("list queueing disciplines", "of a namespace", e))
+    }
+
+    fn classes(&self, index: u32, control: &mut TrafficControl) -> Result<(), NetError> {
+        if !control.qdiscs.iter().any(|qdisc| qdisc.kind == "htb") {
+            return Ok(());
+        }
+        let request = tc::tc(RTM_GETTCLASS, index, 0, 0, 0);
+        control.classes = self.list(request, index, "list classes of interface", |part| {
+            parse::class(part.body).filter(|_| part.kind == RTM_NEWTCLASS)
+        })?;
+        Ok(())
+    }
+
+    fn filters(
+        &self,
+        index: u32,
+        parent: Handle,
+        control: &mut TrafficControl,
+    ) -> Result<(), NetError> {
+        let request = tc::dump_filters(index, parent.0);
+        let filters = self.list(request, index, "list filters of interface", |part| {
+            parse::filter(part.body).filter(|_| part.kind == RTM_NEWTFILTER)
+        })?;
+        control.filters.extend(filters);
+        Ok(())
+    }
+
+    fn list<T>(
+        &self,
+        request: RawMessage,
+        index: u32,
+        operation: &'static str,
+        take: impl Fn(crate::netlink::Part<'_>) -> Option<T>,
+    ) -> Result<Vec<T>, NetError> {
+        self.channel
+            .dump(request, Vec::new, |list, part| list.extend(take(part)))
+            .map_err(|e| NetError::new(operation, index, e))
+    }
+}
+
+/// Where filters of a discipline can be.
+fn parents(qdisc: &Qdisc) -> Vec<Handle> {
+    match qdisc.kind.as_str() {
+        CLSACT => CLSACT_PARENTS.to_vec(),
+        _ => vec![qdisc.handle],
+    }
+}
+
+/// Reads bytes as answers about disciplines, classes and filters.
+#[doc(hidden)]
+pub fn hostile(bytes: &[u8]) {
+    parse::qdisc(bytes);
+    parse::class(bytes);
+    parse::filter(bytes);
+}

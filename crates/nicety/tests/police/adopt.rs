@@ -1,0 +1,169 @@
+//! Ports that another program limits already: refused, or shared below what it has set.
+
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::harness::alone;
+use crate::uplink::{POLICY, Uplink};
+
+/// A limit of what a sends, as somebody sets it who does not police: to an interface with a bucket.
+const THEIRS: &str = "
+ip link add theirs type ifb
+ip link set theirs up
+tc qdisc add dev theirs root handle 1: tbf rate 6mbit burst 16kb limit 64kb
+tc qdisc add dev a1 ingress
+tc filter add dev a1 parent ffff: protocol all prio 50 u32 match u32 0 0 action mirred egress redirect dev theirs
+";
+/// What is at the port, without counters.
+const SHOWN: &str = "tc qdisc show dev a1; tc qdisc show dev theirs; tc filter show dev a1 parent ffff: | \
+    sed 's/ref [0-9]* bind [0-9]*//; s/installed.*//'; ip -o link show type ifb | cut -d: -f2";
+
+fn limited(test: &str) -> Option<Uplink> {
+    let uplink = Uplink::new(test)?;
+    uplink.lab.sh(THEIRS);
+    Some(uplink)
+}
+
+fn adopting() -> String {
+    POLICY.replace("period", "adopt = \"cap\"\nperiod")
+}
+
+#[test]
+fn a_limit_of_another_program_is_named() {
+    let _alone = alone();
+    let Some(uplink) = limited("a_limit_of_another_program_is_named") else {
+        return;
+    };
+    let policy = uplink.path("policy.toml");
+    let policy = policy.to_str().unwrap();
+    let refused = uplink.police(&["run", policy]).run();
+    refused.assert_code(2);
+    let line = refused.only_line();
+    let wanted = "tenant \"a\": tc limits a1 to 6mbit already; write adopt = \"cap\" to share below that, \
+                  or remove it: tc qdisc del dev a1 ingress";
+    assert!(line.ends_with(wanted), "{line}");
+
+    // Frames of one protocol only: a limit that nobody can say in one number.
+    uplink.lab.sh(
+        "tc filter del dev a1 parent ffff: prio 50
+         tc filter add dev a1 parent ffff: protocol ip prio 50 u32 match u32 0 0 action mirred egress redirect dev theirs",
+    );
+    fs::write(policy, adopting()).unwrap();
+    let refused = uplink.police(&["run", policy]).run();
+    refused.assert_code(2);
+    let line = refused.only_line();
+    assert!(
+        line.contains("a u32 filter of priority 50 takes only some frames; remove them"),
+        "{line}"
+    );
+    fs::write(policy, POLICY.replace("period", "adopt = \"keep\"\nperiod")).unwrap();
+    let refused = uplink.police(&["run", policy]).run();
+    refused.assert_code(2);
+    let line = refused.only_line();
+    assert!(
+        line.contains("adopt = \"keep\" is unknown; write \"cap\""),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_port_is_shared_below_the_limit_of_another_program() {
+    let _alone = alone();
+    let Some(uplink) = limited("a_port_is_shared_below_the_limit_of_another_program") else {
+        return;
+    };
+    fs::write(uplink.path("policy.toml"), adopting()).unwrap();
+    let before = uplink.lab.sh(SHOWN);
+    let state = uplink.lab.state();
+    let mut daemon = uplink.daemon(&[]);
+    let a = uplink.flood("a");
+    uplink.until(&mut daemon, "the adopted limit", |[a, ..]| {
+        (5.0..6.3).contains(&a)
+    });
+    assert!(
+        daemon
+            .stderr()
+            .contains("port a1: tc limits it to 6mbit; it shares below that"),
+        "{}",
+        daemon.stderr()
+    );
+    // b wants everything: a has less than its share of it, and no more than theirs.
+    let b = uplink.flood("b");
+    uplink.until(&mut daemon, "what a leaves", |[a, b, _]| {
+        (5.0..6.3).contains(&a) && b > 28.0
+    });
+
+    // They change it in its place, then as programs do that know no other way: everything anew.
+    uplink
+        .lab
+        .sh("tc qdisc change dev theirs root handle 1: tbf rate 3mbit burst 16kb limit 64kb");
+    uplink.until(&mut daemon, "their lower limit", |[a, ..]| {
+        (2.0..3.2).contains(&a)
+    });
+    uplink.lab.sh(&format!(
+        "tc qdisc del dev a1 ingress; ip link del theirs; {THEIRS}"
+    ));
+    uplink.until(&mut daemon, "their new limit", |[a, ..]| {
+        (5.0..6.3).contains(&a)
+    });
+    let filters = "tc filter show dev a1 parent ffff: | grep -c mirred";
+    daemon.until("a filter before theirs", |_| {
+        uplink.lab.sh(filters).trim() == "2"
+    });
+    // They take it away: the link alone limits it.
+    uplink.lab.sh("tc filter del dev a1 parent ffff: prio 50");
+    uplink.until(&mut daemon, "no limit of theirs", |[a, ..]| a > 8.0);
+    assert!(
+        daemon
+            .stderr()
+            .contains("what another program had limited it to is gone"),
+        "{}",
+        daemon.stderr()
+    );
+    uplink.lab.sh(&format!(
+        "ip link del theirs; tc qdisc del dev a1 ingress; {THEIRS}"
+    ));
+    uplink.until(&mut daemon, "their limit again", |[a, ..]| {
+        (5.0..6.3).contains(&a)
+    });
+
+    drop((a, b));
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    assert_eq!(uplink.lab.sh(SHOWN), before);
+    uplink.lab.assert_state(&state);
+}
+
+#[test]
+fn rewrites_and_kills_leave_their_limit_as_it_is() {
+    let _alone = alone();
+    let Some(uplink) = limited("rewrites_and_kills_leave_their_limit_as_it_is") else {
+        return;
+    };
+    fs::write(uplink.path("policy.toml"), adopting()).unwrap();
+    let before = uplink.lab.sh(SHOWN);
+    for round in 0..6 {
+        let daemon = uplink.daemon(&[]);
+        let again = format!("tc qdisc del dev a1 ingress; ip link del theirs; {THEIRS}");
+        if round % 2 == 0 {
+            uplink.lab.sh(&again);
+        }
+        daemon.signal(Signal::KILL);
+        daemon.wait();
+        if round % 3 == 0 {
+            uplink.lab.sh(&again);
+        }
+        // Limited by one of both, whoever was last.
+        let held = uplink
+            .lab
+            .sh("tc filter show dev a1 parent ffff: | grep -c mirred");
+        assert!(held.trim() != "0", "round {round}");
+        if round % 2 == 1 {
+            uplink.police(&["restore"]).run().assert_code(0);
+            assert_eq!(uplink.lab.sh(SHOWN), before, "round {round}");
+        }
+    }
+    uplink.police(&["restore"]).run();
+    assert_eq!(uplink.lab.sh(SHOWN), before);
+}

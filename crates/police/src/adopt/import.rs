@@ -1,0 +1,195 @@
+//! A policy from what other programs have set on a host.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use nicety_model::{BitRate, SCHEMA};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Adopted, Interface, Unknown, Way, look};
+
+/// What `nicety police import --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImportReport {
+    /// Schema version.
+    pub schema: u32,
+    /// Limits that were recognised, by port.
+    pub limits: Vec<ImportedLimit>,
+    /// What is no limit that a policy could take over, by port.
+    pub others: Vec<NotImported>,
+}
+
+/// A limit of another program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImportedLimit {
+    /// The interface.
+    pub port: String,
+    /// Whose limit it is: `libvirt`, `Proxmox`, `Open vSwitch`, `Neutron`, `CNI`, or `tc` for what somebody has set
+    /// by hand or with a program that is not known.
+    pub by: String,
+    /// Whether it limits what the owner of the port sends; else what it receives.
+    pub sends: bool,
+    /// The rate that is always there, in bits per second.
+    pub rate_bps: u64,
+    /// The highest rate, in bits per second, where that is another.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ceil_bps: Option<u64>,
+    /// Bytes that may pass at once beyond it.
+    pub burst_bytes: u64,
+}
+
+impl ImportedLimit {
+    /// What the owner gets at most.
+    fn most(&self) -> BitRate {
+        BitRate(self.ceil_bps.unwrap_or(self.rate_bps))
+    }
+}
+
+/// What is at a port and no limit to take over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NotImported {
+    /// The interface.
+    pub port: String,
+    /// What it is.
+    pub why: String,
+}
+
+/// Looks at all interfaces of a host, or at those that are named.
+pub fn import(host: &BTreeMap<u32, Interface>, only: &[String]) -> ImportReport {
+    let mut report = ImportReport {
+        schema: SCHEMA,
+        limits: Vec::new(),
+        others: Vec::new(),
+    };
+    let mut ports: Vec<(&String, u32)> = host
+        .iter()
+        .map(|(index, port)| (&port.name, *index))
+        .collect();
+    ports.sort();
+    for (name, index) in ports {
+        if !only.is_empty() && !only.contains(name) {
+            continue;
+        }
+        let found = look(index, host);
+        for what in [found.sends, found.receives].into_iter().flatten() {
+            report.add(name, what);
+        }
+    }
+    report
+}
+
+impl ImportReport {
+    fn add(&mut self, port: &str, found: Result<Adopted, Unknown>) {
+        let port = port.to_owned();
+        match found {
+            Ok(limit) => self.limits.push(ImportedLimit {
+                port,
+                by: limit.by.to_string(),
+                sends: limit.way == Way::Sends,
+                rate_bps: limit.rate.0,
+                ceil_bps: limit.ceil.map(|ceil| ceil.0),
+                burst_bytes: limit.burst_bytes,
+            }),
+            Err(why) => self.others.push(NotImported {
+                port,
+                why: why.to_string(),
+            }),
+        }
+    }
+
+    /// Whether there is a limit that a policy can hold.
+    pub fn has_senders(&self) -> bool {
+        self.limits.iter().any(|limit| limit.sends)
+    }
+
+    /// A policy that shares below these limits, one tenant for each port. `capacity` is the rate of the link; the sum
+    /// of all limits where nobody says.
+    pub fn policy(&self, capacity: Option<BitRate>) -> String {
+        let senders = || self.limits.iter().filter(|limit| limit.sends);
+        let sum = BitRate(senders().map(|limit| limit.most().0).sum());
+        let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+        let mut text = String::from("[link]\n");
+        let known = capacity.unwrap_or(sum);
+        let hint = match capacity {
+            Some(_) => "",
+            None => "  # the sum of the limits below; write what your uplink carries",
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "capacity = \"{known}\"{hint}");
+        text.push_str(
+            "adopt = \"cap\"  # the limits below stay as they are; nicety shares below them\n",
+        );
+        for limit in senders() {
+            let name = quoted(&limit.port);
+            let _ = write!(text, "\n[[tenant]]\nname = {name}\nports = [{name}]\n");
+            let _ = writeln!(text, "# {} limits it to {}", limit.by, limit.most());
+        }
+        let receivers: Vec<&ImportedLimit> =
+            self.limits.iter().filter(|limit| !limit.sends).collect();
+        if !receivers.is_empty() {
+            text.push_str("\n# Limits of what ports receive, which stay as they are:\n");
+        }
+        for limit in receivers {
+            let _ = writeln!(text, "# {}: {} by {}", limit.port, limit.most(), limit.by);
+        }
+        if !self.others.is_empty() {
+            text.push_str("\n# Not taken over:\n");
+        }
+        for other in &self.others {
+            let _ = writeln!(text, "# {}: {}", other.port, other.why);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Policy;
+
+    fn limit(port: &str, by: &str, sends: bool, mbit: u64) -> ImportedLimit {
+        ImportedLimit {
+            port: port.to_owned(),
+            by: by.to_owned(),
+            sends,
+            rate_bps: mbit * 1_000_000,
+            ceil_bps: None,
+            burst_bytes: 16_384,
+        }
+    }
+
+    #[test]
+    fn what_is_imported_is_a_policy() {
+        let report = ImportReport {
+            schema: SCHEMA,
+            limits: vec![
+                limit("tap\"1", "libvirt", true, 80),
+                limit("tap2", "Proxmox", true, 20),
+                limit("tap2", "Proxmox", false, 30),
+            ],
+            others: vec![NotImported {
+                port: "tap3".to_owned(),
+                why: "2 filters of it do more than limit all frames to one rate".to_owned(),
+            }],
+        };
+        let text = report.policy(None);
+        let policy =
+            Policy::parse("p.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(policy.capacity, BitRate::from_mbit(100));
+        assert_eq!(policy.tenants.len(), 2);
+        assert!(
+            policy
+                .tenants
+                .iter()
+                .all(|tenant| tenant.adopt == crate::policy::Adopt::Cap)
+        );
+        assert!(text.contains("# tap2: 30mbit by Proxmox\n"), "{text}");
+        assert!(text.contains("# tap3: 2 filters of it"), "{text}");
+        let known = report.policy(Some(BitRate::from_mbit(1000)));
+        assert!(
+            known.starts_with("[link]\ncapacity = \"1gbit\"\nadopt"),
+            "{known}"
+        );
+    }
+}
