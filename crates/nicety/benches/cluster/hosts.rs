@@ -157,6 +157,12 @@ impl Host {
         state.get("cluster").cloned()
     }
 
+    /// Times that it lost its grant.
+    pub fn fallbacks(&self) -> u64 {
+        let cluster = self.cluster().unwrap_or_default();
+        cluster["fallbacks"].as_u64().unwrap_or(0)
+    }
+
     pub fn is(&self, key: &str, wanted: impl Into<Value>) -> bool {
         let wanted = wanted.into();
         self.cluster().is_some_and(|cluster| cluster[key] == wanted)

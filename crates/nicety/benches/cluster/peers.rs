@@ -9,6 +9,9 @@ use crate::series::{STEP, Series};
 use crate::trace::{Rng, Trace};
 use crate::{HOSTS, PERIOD_S, TENANTS, TOTAL};
 
+/// Steps between two points: an answer counts from when it comes.
+const FINE: usize = 10;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// To each host an equal part for ever.
@@ -100,8 +103,6 @@ pub fn play(trace: &Trace, peer: Peer, seed: u64) -> Series {
     let mut rng = Rng(seed);
     // When in a period each client asks.
     let turns: Vec<f64> = (0..HOSTS).map(|_| rng.part() * PERIOD_S).collect();
-    // Finer than what is looked at: an answer counts from when it comes.
-    const FINE: usize = 10;
     let fine = STEP / FINE as f64;
     let points = (trace.end / STEP) as usize;
     let tenants = (0..TENANTS.len()).map(|tenant| {
@@ -120,13 +121,13 @@ pub fn play(trace: &Trace, peer: Peer, seed: u64) -> Series {
                 span += 1;
             }
             let demand = &spans[span].0.demand;
-            for host in 0..HOSTS {
-                let periods = |time: f64| ((time - turns[host]) / PERIOD_S).floor();
+            for (host, (turn, wants)) in turns.iter().zip(demand).enumerate() {
+                let periods = |time: f64| ((time - turn) / PERIOD_S).floor();
                 if periods(now) > periods(now - fine) {
-                    let has = peer.answer(&server, host, demand[host]);
-                    (server.has[host], server.wants[host]) = (has, demand[host]);
+                    server.has[host] = peer.answer(&server, host, *wants);
+                    server.wants[host] = *wants;
                 }
-                bits[host] += server.has[host].min(demand[host]) * fine;
+                bits[host] += server.has[host].min(*wants) * fine;
                 if (step + 1).is_multiple_of(FINE) {
                     sent[host].push(bits[host]);
                 }

@@ -220,6 +220,7 @@ fn machine(run: &Run, figures: &mut Map<String, Value>) {
         ("machine_steal_ratio", load.steal),
         ("machine_others_ratio", load.others),
         ("readings_late_s_p99", run.late_s),
+        ("fallbacks", run.fallbacks as f64),
         ("periods", run.periods),
     ] {
         figures.insert(name.to_owned(), json!(finite(value)));
@@ -244,6 +245,9 @@ fn machine(run: &Run, figures: &mut Map<String, Value>) {
         100.0 * load.others,
         1000.0 * run.late_s
     );
+    if run.fallbacks > 0 {
+        println!("hosts lost their grants {} times", run.fallbacks);
+    }
     let why = load.disturbed(run.late_s);
     if !why.is_empty() {
         println!("DISTURBED: {}", why.join("; "));

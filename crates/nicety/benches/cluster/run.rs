@@ -41,6 +41,8 @@ pub struct Run {
     pub load: Load,
     /// How late readings were, in seconds: the 99th percentile.
     pub late_s: f64,
+    /// Times that a host lost its grant.
+    pub fallbacks: u64,
     pub etcd: String,
 }
 
@@ -79,6 +81,8 @@ pub fn run(trace: &Trace, stop: &AtomicBool) -> Result<Run> {
         periods: seconds / PERIOD_S,
         load,
         late_s,
+        fallbacks: stage.hosts.iter().map(Host::fallbacks).sum::<u64>()
+            + stage.simulated.fallbacks(),
         etcd: version(&stage.etcd),
     };
     for host in &mut stage.hosts {
@@ -119,9 +123,9 @@ fn build(dir: &Path, stop: &AtomicBool) -> Result<Stage> {
     until(&mut hosts, stop, begin, |_| {
         simulated.granted() == HOSTS - REAL
     })?;
-    for number in 0..REAL {
-        while !hosts[number].is_granted()? {
-            waits(stop, begin, &hosts[number].said())?;
+    for host in &mut hosts {
+        while !host.is_granted()? {
+            waits(stop, begin, &host.said())?;
         }
     }
     let seconds = begin.elapsed().as_secs_f64();

@@ -11,7 +11,9 @@ use nicety_cluster::{Event, Outcome, Session};
 use nicety_host::journal::since_boot;
 use nicety_model::BitRate;
 use nicety_netdev::netns::NetNs;
-use nicety_police::cluster::{Applied, HostState, Input, LocalDemand, Node, Orders, Output};
+use nicety_police::cluster::{
+    Applied, ClusterEvent, HostState, Input, LocalDemand, Node, Orders, Output,
+};
 use nicety_police::{Controller, Policy, Seen, Tuning};
 
 use crate::port::Port;
@@ -33,6 +35,8 @@ struct Host {
     granted: [BitRate; TENANTS.len()],
     period: Duration,
     next: Duration,
+    /// Times that it lost its grant.
+    fallbacks: u64,
 }
 
 impl Host {
@@ -55,6 +59,7 @@ impl Host {
             period: policy.period,
             // Spread over a period.
             next: since_boot() + policy.period * (number - REAL) as u32 / simulated,
+            fallbacks: 0,
         })
     }
 
@@ -73,6 +78,7 @@ impl Host {
             self.feed(&input);
         }
         self.feed(&Input::Tick);
+        self.feed(&Input::Lead);
         for (tenant, name) in TENANTS.iter().enumerate() {
             let limit = self.orders.limits.get(*name).copied().unwrap_or_default();
             // A little below, as the daemon.
@@ -103,11 +109,11 @@ impl Host {
         let (serial, set) = (self.orders.serial, set.collect());
         self.feed(&Input::Applied(Applied { serial, set }));
         let local = TENANTS.iter().enumerate().map(|(tenant, name)| {
-            let of = LocalDemand::of(&decision.tenants[tenant], self.granted[tenant]);
+            let wants = self.controller.wants(tenant);
+            let of = LocalDemand::of(&decision.tenants[tenant], wants, self.granted[tenant]);
             ((*name).to_owned(), of)
         });
         self.feed(&Input::Period(local.collect()));
-        self.feed(&Input::Lead);
     }
 
     fn feed(&mut self, input: &Input) {
@@ -116,8 +122,11 @@ impl Host {
             register,
             report,
             batches,
+            events,
             ..
         } = self.node.feed(since_boot(), input);
+        let fell = |event: &&ClusterEvent| matches!(event, ClusterEvent::FellBack { .. });
+        self.fallbacks += events.iter().filter(fell).count() as u64;
         if let Some(orders) = orders {
             self.orders = orders;
         }
@@ -137,6 +146,7 @@ impl Host {
 pub struct Simulated {
     pub passed: Passed,
     granted: Arc<AtomicU64>,
+    fallbacks: Arc<AtomicU64>,
     end: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -147,12 +157,12 @@ impl Simulated {
         let mut hosts = hosts.collect::<Result<Vec<_>>>()?;
         let nothing = vec![[0.0; TENANTS.len()]; hosts.len()];
         let passed: Passed = Arc::new(Mutex::new((Instant::now(), nothing)));
-        let (granted, end) = (
-            Arc::new(AtomicU64::new(0)),
-            Arc::new(AtomicBool::new(false)),
-        );
+        let [granted, fallbacks] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+        let end = Arc::new(AtomicBool::new(false));
         let work = {
-            let (passed, granted, end) = (passed.clone(), granted.clone(), end.clone());
+            let passed = Arc::clone(&passed);
+            let [granted, fallbacks] = [&granted, &fallbacks].map(Arc::clone);
+            let end = Arc::clone(&end);
             let wants = wants.clone();
             move || {
                 let mut last = Instant::now();
@@ -177,6 +187,8 @@ impl Simulated {
                     let stands = |host: &&Host| host.node.state(now) == HostState::Granted;
                     let count = hosts.iter().filter(stands).count();
                     granted.store(count as u64, Ordering::Relaxed);
+                    let fell = hosts.iter().map(|host| host.fallbacks).sum();
+                    fallbacks.store(fell, Ordering::Relaxed);
                 }
             }
         };
@@ -184,9 +196,15 @@ impl Simulated {
         Ok(Self {
             passed,
             granted,
+            fallbacks,
             end,
             thread: Some(named.spawn(work)?),
         })
+    }
+
+    /// Times that a host lost its grant.
+    pub fn fallbacks(&self) -> u64 {
+        self.fallbacks.load(Ordering::Relaxed)
     }
 
     /// Hosts that hold a grant.
