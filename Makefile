@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz faults audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -50,6 +50,12 @@ bench-police: ## shares of a link: simulated beside AIMD and static shares, and 
 	@scripts/bench-peers.sh tc=iproute2 ip=iproute2
 	@$(CARGO) bench --locked -p nicety-police --bench police
 	@$(CARGO) bench --locked -p nicety --bench police
+
+bench-cluster: ## one cap over 120 hosts with a real etcd: cap, use, time to follow, cost; beside doorman's algorithms; seven minutes
+	@scripts/setup.sh bench
+	@scripts/bench-peers.sh etcd=etcd-server etcdctl=etcd-client tc=iproute2 ip=iproute2
+	@$(CARGO) bench --locked -p nicety-police --bench cluster
+	@$(CARGO) bench --locked -p nicety --bench cluster
 
 bench-paths: ## how soon each kind of path carries its first trial, time between cells, QEMU's memory
 	@scripts/setup.sh bench

@@ -19,6 +19,7 @@
 //! 5. A [`Registration`] is written while its key is absent or under its own lease, else not at all.
 //!    An earlier lease of the same machine is revoked first.
 
+pub mod demand;
 pub mod event;
 pub mod host;
 pub mod leader;
@@ -37,10 +38,9 @@ mod totals;
 #[cfg(test)]
 mod model;
 
+pub use demand::LocalDemand;
 pub use event::ClusterEvent;
-pub use host::{
-    Applied, Host, HostState, Lease, Limit, LocalDemand, Orders, Registration, Remembered,
-};
+pub use host::{Applied, Host, HostState, Lease, Limit, Orders, Registration, Remembered};
 pub use leader::{Batch, Leader};
 pub use node::{Input, Node, Output};
 pub use settings::{HostSettings, Margin};

@@ -4,6 +4,7 @@ mod enforce;
 mod port;
 mod setup;
 mod split;
+mod wants;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -43,6 +43,8 @@ pub(crate) struct Cluster {
     tenants: Vec<(usize, String)>,
     /// When it last reported (`CLOCK_BOOTTIME`).
     reported: Duration,
+    /// It has reported since it led last.
+    leads_next: bool,
     /// Grants of the controller as they were given last.
     given: BTreeMap<String, BitRate>,
     told: Told,
@@ -98,6 +100,7 @@ impl Cluster {
                 .map(|(at, tenant)| (at, tenant.name.clone()))
                 .collect(),
             reported: Duration::ZERO,
+            leads_next: false,
             given: BTreeMap::new(),
             told: Told::default(),
             log: log.clone(),
@@ -107,12 +110,16 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Takes what etcd has said, and gives the controller its grants: no more than the guard knows of.
+    /// Takes what etcd has said, leads, and gives the controller its grants: no more than the guard knows of. It leads
+    /// here rather than right after its report: what this host acknowledges has been heard by then, as of all others.
     pub(crate) fn begin(&mut self, policy: &Policy, controller: &mut Controller) {
         for heard in self.session.poll() {
             self.hear(heard);
         }
         self.feed(&Input::Tick);
+        if std::mem::take(&mut self.leads_next) {
+            self.feed(&Input::Lead);
+        }
         self.hold(policy);
         for (at, name) in &self.tenants {
             let limit = self.limit(name);
@@ -131,7 +138,7 @@ impl Cluster {
         !(is_ours && over)
     }
 
-    /// Takes what is set at the ports and what the period has decided; reports, and leads.
+    /// Takes what is set at the ports and what the period has decided, and reports.
     pub(crate) fn end(&mut self, controller: &Controller, decision: &Decision) {
         let mut set = BTreeMap::new();
         for (at, name) in &self.tenants {
@@ -162,11 +169,12 @@ impl Cluster {
         let local = self.tenants.iter().filter_map(|(at, name)| {
             let granted = self.given.get(name).copied().unwrap_or_default();
             let decided = decision.tenants.get(*at)?;
-            Some((name.clone(), LocalDemand::of(decided, granted)))
+            let demand = LocalDemand::of(decided, controller.wants(*at), granted);
+            Some((name.clone(), demand))
         });
         let local = local.collect();
         self.feed(&Input::Period(local));
-        self.feed(&Input::Lead);
+        self.leads_next = true;
     }
 
     /// The ports have been given back: neither guard nor lease is needed any more.

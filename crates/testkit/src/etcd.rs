@@ -249,6 +249,14 @@ impl Etcd {
         }
     }
 
+    /// What a member counts, as its page `/metrics` has it.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn metrics(&self, member: usize) -> Result<String, Failure> {
+        self.members[member].page(&self.hub, "/metrics")
+    }
+
     /// URLs of all members.
     pub fn endpoints(&self) -> Vec<String> {
         (1..=self.options.members)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use nicety_model::BitRate;
 use serde::{Deserialize, Serialize};
 
+use super::demand::LocalDemand;
 use super::event::{ClusterEvent, FellBack};
 use super::mutant::{self, Mutant};
 use super::settings::HostSettings;
@@ -30,31 +31,6 @@ pub enum Lease {
         /// The lease.
         lease: i64,
     },
-}
-
-/// What a tenant sends and wants on this host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LocalDemand {
-    /// Rate of its ports together.
-    pub used: BitRate,
-    /// What it would send here if its grant did not hold it: never more than this host's link would
-    /// let through. None when only its grant holds it.
-    pub demand: Option<BitRate>,
-}
-
-impl LocalDemand {
-    /// From a decision of this host's controller, which took `granted` for the tenant's cap. A
-    /// tenant that the link holds below its grant can use no more than the link gives it.
-    pub fn of(decided: &crate::TenantDecision, granted: BitRate) -> Self {
-        let limit = BitRate::from_bps(decided.limit_bps);
-        let by_link = (limit < granted).then_some(limit);
-        let soft = decided.soft_bps.map(BitRate::from_bps);
-        let said = decided.demand_bps.map(BitRate::from_bps);
-        Self {
-            used: BitRate::from_bps(decided.rate_bps),
-            demand: said.into_iter().chain(by_link).chain(soft).min(),
-        }
-    }
 }
 
 /// What the kernel's limits are to be now, and what the guard is to know before they are raised.

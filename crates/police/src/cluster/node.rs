@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::demand::LocalDemand;
 use super::event::ClusterEvent;
-use super::host::{Applied, Host, HostState, Lease, LocalDemand, Orders, Registration, Remembered};
+use super::host::{Applied, Host, HostState, Lease, Orders, Registration, Remembered};
 use super::leader::{Batch, Leader};
 use super::settings::HostSettings;
 use super::view::{Changes, View};

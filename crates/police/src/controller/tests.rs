@@ -259,3 +259,18 @@ fn a_ceiling_that_falls_by_less_than_the_hysteresis_is_written_exactly() {
         assert!(bits(&rig, 0) + 1 >= one);
     }
 }
+
+#[test]
+fn what_an_idle_port_may_begin_with_is_no_want_of_its_tenant() {
+    let mut rig = Rig::new(THREE);
+    rig.second(&[Some(0.0), Some(40.0), Some(0.0)]);
+    rig.second(&[Some(0.0), Some(40.0), Some(0.0)]);
+    let decision = rig.second(&[Some(0.0), Some(40.0), Some(500.0)]);
+    // A thousandth of the link.
+    assert_eq!(decision.tenants[0].demand_bps, Some(0.2 * MBIT));
+    assert_eq!(rig.controller.wants(0), Some(BitRate(0)));
+    let wants = rig.controller.wants(1).unwrap().bps();
+    assert!((wants - 42.0 * MBIT).abs() < 10.0, "{wants}");
+    // Its limit holds it.
+    assert_eq!(rig.controller.wants(2), None);
+}

@@ -128,18 +128,23 @@ impl Member {
 
     /// Whether it has a leader and answers, as its page `/health` says.
     pub(super) fn is_healthy(&self, hub: &NetNs) -> bool {
+        let page = self.page(hub, "/health");
+        page.is_ok_and(|page| page.contains("\"health\":\"true\""))
+    }
+
+    /// A page of its own numbers, with the header of HTTP.
+    pub(super) fn page(&self, hub: &NetNs, path: &str) -> Result<String, Failure> {
         let at = SocketAddr::new(address(self.number as u8), 2381);
         let ask = || -> std::io::Result<String> {
             let limit = Duration::from_secs(2);
             let mut stream = TcpStream::connect_timeout(&at, limit)?;
             stream.set_read_timeout(Some(limit))?;
-            stream.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
+            stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes())?;
             let mut answer = String::new();
             stream.read_to_string(&mut answer)?;
             Ok(answer)
         };
-        let answer = hub.run(ask).ok().and_then(Result::ok);
-        answer.is_some_and(|answer| answer.contains("\"health\":\"true\""))
+        Ok(hub.run(ask)??)
     }
 
     pub(super) fn kill(&mut self) {
