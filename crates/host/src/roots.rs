@@ -6,7 +6,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::archive::Archive;
 use crate::tree::{Tree, read_regular};
 
 /// No file that facts are read from comes near it: the largest, kallsyms and the like, are not read.
@@ -53,7 +55,14 @@ impl FactError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Live(&'static str),
-    Recorded { tree: PathBuf, below: &'static str },
+    Recorded {
+        tree: PathBuf,
+        below: &'static str,
+    },
+    Captured {
+        archive: Arc<Archive>,
+        below: &'static str,
+    },
 }
 
 impl Place {
@@ -61,6 +70,8 @@ impl Place {
         match self {
             Self::Live(path) => PathBuf::from(path),
             Self::Recorded { tree, below } => tree.join(below),
+            // Of no use but in messages.
+            Self::Captured { below, .. } => Path::new("/").join(below),
         }
     }
 
@@ -73,6 +84,10 @@ impl Place {
             Self::Recorded { tree, below } => {
                 Tree::open(tree)?.read(&Path::new(below).join(relative), LARGEST)
             }
+            Self::Captured { archive, below } => {
+                let text = archive.read(&Path::new(below).join(relative))?;
+                Ok(text.as_bytes().to_vec())
+            }
         }
     }
 
@@ -84,6 +99,7 @@ impl Place {
             Self::Recorded { tree, below } => {
                 Tree::open(tree)?.names(&Path::new(below).join(relative))
             }
+            Self::Captured { archive, below } => archive.names(&Path::new(below).join(relative)),
         }
     }
 
@@ -93,6 +109,7 @@ impl Place {
             Self::Recorded { tree, below } => {
                 Tree::open(tree)?.link(&Path::new(below).join(relative))
             }
+            Self::Captured { archive, below } => archive.link(&Path::new(below).join(relative)),
         }
     }
 }
@@ -115,6 +132,11 @@ macro_rules! root {
             /// The part `below` of a recorded tree at `path`.
             fn below(path: impl Into<PathBuf>, below: &'static str) -> Self {
                 Self { place: Place::Recorded { tree: path.into(), below }, record: None }
+            }
+
+            /// The part `below` of a captured host.
+            fn captured(archive: Arc<Archive>, below: &'static str) -> Self {
+                Self { place: Place::Captured { archive, below }, record: None }
             }
 
             /// The running system's.
@@ -262,6 +284,13 @@ root!(
     "/"
 );
 
+impl TopRoot {
+    /// All of a captured host.
+    pub(crate) fn of(archive: Arc<Archive>) -> Self {
+        Self::captured(archive, "")
+    }
+}
+
 impl ProcRoot {
     /// Numbers of the processes, in no order; not recorded.
     pub(crate) fn processes(&self) -> Vec<u32> {
@@ -312,6 +341,15 @@ impl Roots {
             proc: ProcRoot::below(sysroot, "proc"),
             sys: SysRoot::below(sysroot, "sys"),
             etc: EtcRoot::below(sysroot, "etc"),
+        }
+    }
+
+    /// `proc`, `sys` and `etc` of a captured host.
+    pub(crate) fn of(archive: &Arc<Archive>) -> Self {
+        Self {
+            proc: ProcRoot::captured(Arc::clone(archive), "proc"),
+            sys: SysRoot::captured(Arc::clone(archive), "sys"),
+            etc: EtcRoot::captured(Arc::clone(archive), "etc"),
         }
     }
 

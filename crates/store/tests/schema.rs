@@ -6,6 +6,7 @@ use std::path::Path;
 
 use nicety_model::compare::Comparison;
 use nicety_model::finding::{Advice, RuleReports};
+use nicety_model::fleet::FleetReport;
 use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{History, TransactionReport};
 use nicety_model::kept::{Kept, PersistReport};
@@ -58,6 +59,7 @@ fn schemas_are_those_of_the_types() {
     check::<HostFacts>("facts");
     check::<Advice>("advice");
     check::<RuleReports>("rules");
+    check::<FleetReport>("fleet");
     check::<TransactionReport>("transaction");
     check::<History>("history");
     check::<Kept>("kept");
@@ -84,7 +86,7 @@ fn schemas_are_those_of_the_types() {
     check::<ReloadReport>("police-reload");
     check::<RestoreReport>("police-restore");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 36, "schema/ holds the generated schemas only");
+    assert_eq!(files, 37, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.
