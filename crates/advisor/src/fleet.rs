@@ -207,7 +207,7 @@ fn newest(hosts: Vec<Host>) -> (Vec<Host>, Vec<OlderCapture>) {
 fn waiting(hosts: &[Host]) -> Vec<FleetWaiting> {
     let mut rules: BTreeMap<(&str, &str), FleetWaiting> = BTreeMap::new();
     for of in hosts.iter().flat_map(|host| &host.waiting) {
-        let known = rules.entry((&of.id, &of.rule));
+        let known = rules.entry((of.id.as_str(), of.rule.as_str()));
         known
             .and_modify(|known| {
                 known.hosts += 1;

@@ -186,13 +186,14 @@ fn plain(entries: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, 
         for part in Path::new(&path).components() {
             match part {
                 Component::Normal(name) => names.push(name.to_string_lossy()),
-                _ => return Err(ArchiveError::LeadsElsewhere(path)),
+                _ => return Err(ArchiveError::LeadsElsewhere(path.clone())),
             }
         }
-        if names.is_empty() {
+        let name = names.join("/");
+        drop(names);
+        if name.is_empty() {
             return Err(ArchiveError::LeadsElsewhere(path));
         }
-        let name = names.join("/");
         if plain.insert(name, text).is_some() {
             return Err(ArchiveError::Twice(path));
         }

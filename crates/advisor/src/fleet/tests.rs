@@ -310,8 +310,10 @@ fn interfaces_of_tenants_are_not_compared() {
         let mut bridge = host.interfaces[1].clone();
         bridge.link.name = format!("qbr{at}");
         host.interfaces.push(bridge);
-        let mut tap = NetFacts::default();
-        tap.class = InterfaceClass::Tap;
+        let mut tap = NetFacts {
+            class: InterfaceClass::Tap,
+            ..NetFacts::default()
+        };
         tap.link.name = "vnet0".to_owned();
         tap.link.mtu = 1000 + at as u32;
         host.interfaces.push(tap);

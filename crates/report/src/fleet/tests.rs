@@ -3,7 +3,6 @@
 use nicety_model::fleet::FleetReport;
 use serde_json::json;
 
-use super::*;
 use crate::document::terminal::shown;
 
 /// Twelve hosts, `differs` of which are odd, with a split setting where asked for.
