@@ -26,8 +26,7 @@ pub fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     progress.end();
     if fleet.hosts.is_empty() {
         return Err(Failure::usage(anyhow!(
-            "none of {} could be read; make captures with nicety inspect --capture FILE",
-            plural(fleet.unread.len(), "path")
+            "no capture could be read; make one with nicety inspect --capture FILE"
         )));
     }
     about_captures(&fleet);
