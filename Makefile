@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz faults audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fleet setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -71,6 +71,10 @@ bench-inspect: ## facts of a large recorded host and of this one, beside ethtool
 	@scripts/bench-peers.sh ethtool=ethtool ip=iproute2 lscpu=util-linux tuned-adm=tuned dbus-daemon=dbus
 	@$(CARGO) bench --locked -p nicety --bench inspect
 
+bench-fleet: ## a thousand captured hosts compared, 30 s: seconds, memory, and whether every planted difference is found
+	@scripts/setup.sh bench
+	@$(CARGO) bench --locked -p nicety --bench fleet
+
 bench-report: ## report, page, comparison and trend of runs as large as they get
 	@scripts/setup.sh bench
 	@$(CARGO) bench --locked -p nicety --bench report
@@ -130,6 +134,6 @@ api-docs: ## build the API documentation
 golden: ## rewrite schemas, golden files and what tests/cases expects after a wanted change
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-model -p nicety-police -p nicety --test cases
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-store --test schema
-	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-report --test golden --test compare --test history --test host --test policed
+	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety-report --test golden --test compare --test fleet --test history --test host --test policed
 	@export INSTA_UPDATE=always; $(CARGO) test --quiet --locked -p nicety --bin nicety --test cli -- bench::live::draw probe::text help::
 	@export NICETY_UPDATE_GOLDEN=1; $(CARGO) test --quiet --locked -p nicety --bin nicety --test docs -- reference:: rules::

@@ -9,6 +9,7 @@ pub mod catalogue;
 mod draft;
 #[cfg(test)]
 mod fixture;
+pub mod fleet;
 pub mod measured;
 mod owners;
 pub mod path_mtu;

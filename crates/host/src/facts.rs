@@ -4,12 +4,13 @@
 //! only is recorded into the same tree as `nicety/links.json`, what `xl` prints as
 //! `nicety/xl-info` and `nicety/xl-vcpu-list`, times and counters that `ss` prints as
 //! `nicety/ss-tcp`, counters that somebody watched as `nicety/window.json`,
-//! numbers of firewall rules as `nicety/firewall.json`, and that /sys belonged to another network namespace
-//! as `nicety/other-namespace`.
+//! numbers of firewall rules as `nicety/firewall.json`, that /sys belonged to another network namespace
+//! as `nicety/other-namespace`, and whose the record is as `nicety/identity.json`.
 
 mod capture;
 mod cpu;
 mod firewall;
+mod identity;
 mod interface;
 mod irq;
 mod links;
@@ -35,6 +36,8 @@ use nicety_model::facts::{HostFacts, IrqFacts, NetFacts};
 use crate::fingerprint::{self, Measurer};
 
 pub use capture::{CaptureError, Capturing};
+pub use identity::Identity;
+pub(crate) use identity::name;
 pub use source::{RecordError, Source, SourceError};
 
 /// Reads everything. What cannot be read is absent; the notes say what is missing as a whole.

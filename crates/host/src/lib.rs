@@ -1,6 +1,8 @@
 //! Reads and changes the host: procfs, sysfs, topology, CPU load, fingerprint, facts, settings,
 //! journals.
 
+mod archive;
+pub mod captures;
 pub mod child;
 pub mod clock;
 pub mod cpu_load;

@@ -6,7 +6,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::archive::Archive;
 use crate::regular;
 use crate::tree::Tree;
 
@@ -54,7 +56,14 @@ impl FactError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Live(&'static str),
-    Recorded { tree: PathBuf, below: &'static str },
+    Recorded {
+        tree: PathBuf,
+        below: &'static str,
+    },
+    Captured {
+        archive: Arc<Archive>,
+        below: &'static str,
+    },
 }
 
 impl Place {
@@ -62,6 +71,8 @@ impl Place {
         match self {
             Self::Live(path) => PathBuf::from(path),
             Self::Recorded { tree, below } => tree.join(below),
+            // Of no use but in messages.
+            Self::Captured { below, .. } => Path::new("/").join(below),
         }
     }
 
@@ -70,6 +81,10 @@ impl Place {
             Self::Live(path) => regular::read(&Path::new(path).join(relative), LARGEST),
             Self::Recorded { tree, below } => {
                 Tree::open(tree)?.read(&Path::new(below).join(relative), LARGEST)
+            }
+            Self::Captured { archive, below } => {
+                let text = archive.read(&Path::new(below).join(relative))?;
+                Ok(text.as_bytes().to_vec())
             }
         }
     }
@@ -82,6 +97,7 @@ impl Place {
             Self::Recorded { tree, below } => {
                 Tree::open(tree)?.names(&Path::new(below).join(relative))
             }
+            Self::Captured { archive, below } => archive.names(&Path::new(below).join(relative)),
         }
     }
 
@@ -91,6 +107,7 @@ impl Place {
             Self::Recorded { tree, below } => {
                 Tree::open(tree)?.link(&Path::new(below).join(relative))
             }
+            Self::Captured { archive, below } => archive.link(&Path::new(below).join(relative)),
         }
     }
 }
@@ -113,6 +130,11 @@ macro_rules! root {
             /// The part `below` of a recorded tree at `path`.
             fn below(path: impl Into<PathBuf>, below: &'static str) -> Self {
                 Self { place: Place::Recorded { tree: path.into(), below }, record: None }
+            }
+
+            /// The part `below` of a captured host.
+            fn captured(archive: Arc<Archive>, below: &'static str) -> Self {
+                Self { place: Place::Captured { archive, below }, record: None }
             }
 
             /// The running system's.
@@ -260,6 +282,13 @@ root!(
     "/"
 );
 
+impl TopRoot {
+    /// All of a captured host.
+    pub(crate) fn of(archive: Arc<Archive>) -> Self {
+        Self::captured(archive, "")
+    }
+}
+
 impl ProcRoot {
     /// Numbers of the processes, in no order; not recorded.
     pub(crate) fn processes(&self) -> Vec<u32> {
@@ -310,6 +339,15 @@ impl Roots {
             proc: ProcRoot::below(sysroot, "proc"),
             sys: SysRoot::below(sysroot, "sys"),
             etc: EtcRoot::below(sysroot, "etc"),
+        }
+    }
+
+    /// `proc`, `sys` and `etc` of a captured host.
+    pub(crate) fn of(archive: &Arc<Archive>) -> Self {
+        Self {
+            proc: ProcRoot::captured(Arc::clone(archive), "proc"),
+            sys: SysRoot::captured(Arc::clone(archive), "sys"),
+            etc: EtcRoot::captured(Arc::clone(archive), "etc"),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use nicety_advisor::fleet::{Fleet, HostRecord, profile};
 use nicety_advisor::{Wishes, advise};
 use nicety_host::facts::{self, Capturing, Source};
 use nicety_model::HostFacts;
@@ -17,6 +18,7 @@ pub(crate) const FACTS: Target = Target {
                 let _ = advise(&facts, goal, Wishes::default());
             }
             let _ = nicety_advisor::picture(&facts);
+            beside_another(&facts);
         }
     },
     seeds: |root| {
@@ -38,11 +40,27 @@ pub(crate) const CAPTURE: Target = Target {
             return;
         }
         if let Ok(source) = Source::captured(file.path()) {
-            let _ = facts::read_after(&source, None);
+            let _ = source.identity();
+            beside_another(&facts::read_after(&source, None));
         }
     },
     seeds: |_| captured().into_iter().collect(),
 };
+
+/// The host in a fleet with one of which nothing is known.
+fn beside_another(facts: &HostFacts) {
+    let mut fleet = Fleet::default();
+    for (name, facts) in [("a", facts), ("b", &HostFacts::default())] {
+        fleet.add(HostRecord {
+            name: name.to_owned(),
+            file: name.to_owned(),
+            captured: None,
+            profile: profile(facts),
+            advice: advise(facts, Goal::Throughput, Wishes::default()),
+        });
+    }
+    let _ = fleet.report(Goal::Throughput, &[]);
+}
 
 /// A capture of a small host.
 fn captured() -> Option<Vec<u8>> {

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
 use nicety_host::facts::{self, Capturing, Source};
 use nicety_model::HostFacts;
+use nicety_model::run::Naming;
 use nicety_tuner::TuneEvent;
 
 use crate::cli::host::InspectArgs;
@@ -20,13 +21,20 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     if let Some(record) = &args.record {
         source = source.recording(record).map_err(Failure::usage)?;
     }
-    let mut facts = match &args.capture {
-        Some(file) => capture(source, file, args.window)?,
-        None => read(&source, args.window),
-    };
     let mut naming = args.naming.naming();
-    // A recorded host is another one, whose name was not recorded.
-    naming.hostname = naming.hostname.filter(|_| args.sysroot.is_none());
+    if !source.is_live() {
+        // A recorded host is another one, with its own name.
+        let recorded = source.identity();
+        naming.hostname = recorded.host.filter(|_| !args.naming.no_hostname);
+        naming.label = naming.label.or(recorded.label);
+    }
+    let mut facts = match &args.capture {
+        Some(file) => capture(source, file, args.window, &naming)?,
+        None => {
+            identify(&source, &naming);
+            read(&source, args.window)
+        }
+    };
     facts.host.name(naming);
     if let Some(path) = &args.html {
         return picture(&facts, path);
@@ -36,12 +44,26 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
 }
 
 /// Reads the facts and writes what they were read from.
-fn capture(source: Source, file: &Path, window: Option<Duration>) -> Result<HostFacts, Failure> {
+fn capture(
+    source: Source,
+    file: &Path,
+    window: Option<Duration>,
+    naming: &Naming,
+) -> Result<HostFacts, Failure> {
     let (capturing, source) = Capturing::begin(source).map_err(Failure::environment)?;
+    identify(&source, naming);
     let facts = read(&source, window);
     capturing.write(file).map_err(Failure::environment)?;
     output::say(&format!("captured: {}", file.display()));
     Ok(facts)
+}
+
+/// Notes in a record whose it is; a record of a record stays of its time.
+fn identify(source: &Source, naming: &Naming) {
+    match source.is_live() {
+        true => source.identify(naming, SystemTime::now()),
+        false => source.identify_as(naming, source.identity().captured()),
+    }
 }
 
 /// Writes the page with the host as a picture.

@@ -79,15 +79,20 @@ pub fn tell(text: &str) {
 
 /// The error a command ends with, on one line whatever names it quotes.
 pub fn error(what: &impl std::fmt::Display) {
+    tell(&format!("nicety: {}", one_line(&what.to_string())));
+}
+
+/// Text with names of others, on one line and without what a terminal would obey.
+pub fn one_line(text: &str) -> String {
     let mut line = String::new();
-    for c in what.to_string().chars() {
+    for c in text.chars() {
         if c.is_control() {
             line.extend(c.escape_default());
         } else {
             line.push(c);
         }
     }
-    tell(&format!("nicety: {line}"));
+    line
 }
 
 /// Prints tables in the format that was asked for.

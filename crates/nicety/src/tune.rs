@@ -4,6 +4,7 @@ mod apply;
 mod boot;
 pub mod events;
 mod finish;
+mod fleet;
 mod measure;
 mod persist;
 mod rules;
@@ -19,7 +20,7 @@ use nicety_tuner::guard;
 use serde::Serialize;
 
 use crate::cli::output::{Format, FormatArgs};
-use crate::cli::tune::{Ask, GuardArgs, PlanArgs, TuneCommand};
+use crate::cli::tune::{Ask, AskRecorded, GuardArgs, PlanArgs, TuneCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -27,6 +28,7 @@ use crate::output;
 pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
     match command {
         TuneCommand::Plan(args) => plan(args),
+        TuneCommand::Fleet(args) => fleet::run(args),
         TuneCommand::Apply(args) => apply::run(args),
         TuneCommand::Confirm(args) => finish::confirm(args),
         TuneCommand::Rollback(args) => finish::rollback(args),
@@ -67,6 +69,16 @@ fn show(format: &FormatArgs, value: &impl Serialize, report: &impl Report) -> Re
 impl From<&Ask> for AdviceRequest {
     fn from(ask: &Ask) -> Self {
         Self {
+            peer: ask.peer,
+            window: ask.window,
+            ..Self::from(&ask.known)
+        }
+    }
+}
+
+impl From<&AskRecorded> for AdviceRequest {
+    fn from(ask: &AskRecorded) -> Self {
+        Self {
             goal: ask.goal,
             wishes: Wishes {
                 rtt_ms: ask.rtt,
@@ -74,10 +86,9 @@ impl From<&Ask> for AdviceRequest {
                 jumbo_path: ask.jumbo_path,
                 peer: None,
             },
-            peer: ask.peer,
-            window: ask.window,
             only: ask.only.clone(),
             risk: ask.fix_risk,
+            ..Self::default()
         }
     }
 }

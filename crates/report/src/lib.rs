@@ -16,6 +16,7 @@ mod error;
 mod estimate;
 pub mod facts;
 mod figure;
+mod fleet;
 mod guests;
 mod history;
 pub mod host;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use nicety_model::compare::Comparison;
 use nicety_model::finding::{Advice, RuleReports};
+use nicety_model::fleet::FleetReport;
 use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{ApplyReport, History, TransactionReport};
 use nicety_model::kept::{Kept, PersistReport};
@@ -59,6 +60,7 @@ fn schemas_are_those_of_the_types() {
     check::<HostFacts>("facts");
     check::<Advice>("advice");
     check::<RuleReports>("rules");
+    check::<FleetReport>("fleet");
     check::<TransactionReport>("transaction");
     check::<ApplyReport>("apply");
     check::<History>("history");
@@ -87,7 +89,7 @@ fn schemas_are_those_of_the_types() {
     check::<RestoreReport>("police-restore");
     check::<ImportReport>("police-import");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 38, "schema/ holds the generated schemas only");
+    assert_eq!(files, 39, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

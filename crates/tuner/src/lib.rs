@@ -15,6 +15,7 @@ pub mod apply;
 pub mod boot;
 mod error;
 mod event;
+pub mod fleet;
 pub mod guard;
 mod json_file;
 pub mod measure;

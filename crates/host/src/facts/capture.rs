@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
-use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::source::Source;
+use crate::archive::Archive;
 use crate::regular::read_at_most;
 
 /// Largest file that is read, in bytes: a hundred times that of a large host.
@@ -97,17 +97,25 @@ impl Capturing {
 }
 
 impl Source {
-    /// A host captured in a file, spread out below a temporary folder as long as it is used.
+    /// A host captured in a file. It is held in memory: nothing of it is written to this machine.
     ///
     /// # Errors
     /// [`CaptureError`].
     pub fn captured(file: &Path) -> Result<Self, CaptureError> {
+        Self::captured_within(file, LARGEST)
+    }
+
+    /// The same, of a file of at most `largest` bytes.
+    ///
+    /// # Errors
+    /// [`CaptureError`].
+    pub fn captured_within(file: &Path, largest: u64) -> Result<Self, CaptureError> {
         let malformed = |why: String| CaptureError::Malformed {
             path: file.to_owned(),
             why,
         };
         // May be a pipe: its path is the caller's own.
-        let read = std::fs::File::open(file).and_then(|file| read_at_most(file, LARGEST));
+        let read = std::fs::File::open(file).and_then(|file| read_at_most(file, largest));
         let bytes = read.map_err(|source| match source.kind() {
             io::ErrorKind::FileTooLarge => malformed(source.to_string()),
             _ => CaptureError::Io {
@@ -118,26 +126,13 @@ impl Source {
         })?;
         let capture: Capture =
             serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+        drop(bytes);
         if capture.schema > nicety_model::SCHEMA {
             return Err(malformed("of a newer nicety".to_owned()));
         }
-        for path in capture.files.keys().chain(capture.links.keys()) {
-            if !is_plain(path) {
-                return Err(malformed(format!("{path:?} leads elsewhere")));
-            }
-        }
-        if let Some(target) = capture.links.values().find(|target| !is_name(target)) {
-            return Err(malformed(format!("a link to {target:?}")));
-        }
-        let folder = temporary()?;
-        spread(folder.path(), &capture).map_err(|source| CaptureError::Io {
-            operation: "write",
-            path: folder.path().to_owned(),
-            source,
-        })?;
-        let mut source = Self::under(folder.path());
-        source.unpacked = Some(Arc::new(folder));
-        Ok(source)
+        let archive = Archive::new(capture.files, capture.links)
+            .map_err(|error| malformed(error.to_string()))?;
+        Ok(Self::of(archive))
     }
 }
 
@@ -181,34 +176,6 @@ fn collect(root: &Path, below: &str, capture: &mut Capture) -> io::Result<()> {
     Ok(())
 }
 
-/// Files first: no link can lead a file of the capture out of the folder.
-fn spread(root: &Path, capture: &Capture) -> io::Result<()> {
-    for (path, text) in &capture.files {
-        let path = root.join(path);
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        std::fs::write(path, text)?;
-    }
-    for (path, target) in &capture.links {
-        let path = root.join(path);
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        std::os::unix::fs::symlink(target, path)?;
-    }
-    Ok(())
-}
-
-fn is_plain(path: &str) -> bool {
-    let mut parts = Path::new(path).components();
-    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
-}
-
-fn is_name(text: &str) -> bool {
-    !text.contains('/') && is_plain(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,9 +204,9 @@ mod tests {
         }
         assert!(refused("{").contains("is no captured host"));
         assert!(refused(r#"{"schema":99,"files":{},"links":{}}"#).contains("newer"));
-        // A file below a link is none: the folder is there first, and the link cannot be made.
+        // A file below a link is none.
         let twice = r#"{"schema":1,"files":{"a/x":""},"links":{"a":"b"}}"#;
-        assert!(refused(twice).contains("cannot write"));
+        assert!(refused(twice).contains("\"a\" is two things"));
     }
 
     #[test]
@@ -255,8 +222,5 @@ mod tests {
         capturing.write(&file).unwrap();
         let captured = Source::captured(&file).unwrap();
         assert_eq!(crate::facts::read(&captured, measurer), live);
-        let folder = captured.top.path("");
-        drop(captured);
-        assert!(!folder.exists());
     }
 }

@@ -7,9 +7,9 @@ use nicety_model::Note;
 use nicety_model::facts::LinkFacts;
 use nicety_model::note::FactsNote;
 use nicety_netdev::netns::NetNs;
-use tempfile::TempDir;
 
 use super::{CaptureError, links, sysfs_links};
+use crate::archive::Archive;
 use crate::roots::{Roots, TopRoot};
 
 const LINKS: &str = "nicety/links.json";
@@ -56,8 +56,6 @@ pub struct Source {
     /// The kernel may be asked.
     live: bool,
     record: Option<PathBuf>,
-    /// Temporary folder of a capture, removed with the last user.
-    pub(super) unpacked: Option<Arc<TempDir>>,
 }
 
 impl Source {
@@ -68,7 +66,6 @@ impl Source {
             top: TopRoot::live(),
             live: true,
             record: None,
-            unpacked: None,
         }
     }
 
@@ -96,7 +93,17 @@ impl Source {
             top: TopRoot::new(sysroot),
             live: false,
             record: None,
-            unpacked: None,
+        }
+    }
+
+    /// A captured host.
+    pub(super) fn of(archive: Archive) -> Self {
+        let archive = Arc::new(archive);
+        Self {
+            roots: Roots::of(&archive),
+            top: TopRoot::of(archive),
+            live: false,
+            record: None,
         }
     }
 
@@ -121,7 +128,6 @@ impl Source {
             top: self.top.recording(record),
             live: self.live,
             record: Some(record.to_owned()),
-            unpacked: self.unpacked,
         })
     }
 

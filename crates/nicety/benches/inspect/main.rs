@@ -10,6 +10,7 @@
 #[path = "../tester/figures.rs"]
 #[allow(dead_code, reason = "the other benchmark uses the rest")]
 mod figures;
+mod program;
 mod tree;
 mod tuned;
 
@@ -21,6 +22,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, json};
 
 use figures::Figures;
+use program::{run, search_path};
 
 const NICETY: &str = env!("CARGO_BIN_EXE_nicety");
 /// What ethtool is asked of every interface: what inspect tells of it.
@@ -137,41 +139,6 @@ fn inspect(more: &[&str]) -> Result<(f64, f64)> {
     run(NICETY, &arguments)
 }
 
-/// Runs a program to its end; milliseconds, and the most memory it had at once in MB.
-fn run(program: &str, arguments: &[&str]) -> Result<(f64, f64)> {
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env("PATH", search_path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let begin = Instant::now();
-    let child = command
-        .spawn()
-        .with_context(|| format!("{program} cannot be started"))?;
-    let kib = wait(child.id())?;
-    let took = begin.elapsed().as_secs_f64() * 1e3;
-    Ok((took, kib as f64 * 1024.0 / 1e6))
-}
-
-/// Waits for a child; its largest resident set in KiB (getrusage(2)).
-#[allow(unsafe_code, reason = "std waits without telling what was used")]
-fn wait(pid: u32) -> Result<i64> {
-    let mut status = 0;
-    // SAFETY: a structure of integers, for which zero is a value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to living values of the types wait4(2) writes.
-    let waited = unsafe { libc::wait4(pid.cast_signed(), &raw mut status, 0, &raw mut usage) };
-    if waited < 0 {
-        return Err(std::io::Error::last_os_error()).context("cannot wait for a program");
-    }
-    if !libc::WIFEXITED(status) {
-        bail!("a program was killed");
-    }
-    Ok(usage.ru_maxrss)
-}
-
 /// All calls that together read what `inspect` reads of links, queues and CPUs.
 fn others() -> Result<f64> {
     let names = std::fs::read_dir("/sys/class/net")?;
@@ -191,12 +158,6 @@ fn others() -> Result<f64> {
         }
     }
     Ok(begin.elapsed().as_secs_f64() * 1e3)
-}
-
-/// Programs of administrators are not in everybody's path.
-fn search_path() -> String {
-    let usual = std::env::var("PATH").unwrap_or_default();
-    format!("{usual}:/usr/sbin:/sbin")
 }
 
 /// Those that are here, with their versions.

@@ -1,5 +1,7 @@
 //! `nicety tune` on the command line.
 
+pub mod fleet;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,6 +73,9 @@ pub enum TuneCommand {
     /// Show what is wrong and what would be right; change nothing.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
+    /// Compare recorded hosts: who has which finding, and who differs from its siblings.
+    #[command(after_help = fleet::EXAMPLES)]
+    Fleet(fleet::FleetArgs),
     /// Change the settings; they go back by themselves unless confirmed in time.
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArgs),
@@ -106,9 +111,25 @@ pub enum TuneCommand {
     Guard(GuardArgs),
 }
 
-/// What the rules are asked.
+/// What the rules are asked of the running host.
 #[derive(Debug, Clone, Args)]
 pub struct Ask {
+    /// What they can be asked of a recorded one too.
+    #[command(flatten)]
+    pub known: AskRecorded,
+    /// Test a larger MTU with this host at the far end of the path. It must answer whole packets of that
+    /// size, or the old MTU comes back.
+    #[arg(long, value_name = "ADDRESS", help_heading = heading::HOW)]
+    pub peer: Option<IpAddr>,
+    /// Watch the counters for this time first, 100ms to 1h, under your real load. Rules about drops and
+    /// interrupts need it.
+    #[arg(long, value_name = "TIME", value_parser = super::window, help_heading = heading::HOW)]
+    pub window: Option<Duration>,
+}
+
+/// What the rules are asked.
+#[derive(Debug, Clone, Args)]
+pub struct AskRecorded {
     /// Tune for this goal.
     #[arg(long, default_value = "throughput", value_name = "GOAL", value_parser = words::GOAL, help_heading = heading::WHAT)]
     pub goal: Goal,
@@ -121,14 +142,6 @@ pub struct Ask {
     /// Assume that frames of 9000 bytes cross the whole path.
     #[arg(long, help_heading = heading::HOW)]
     pub jumbo_path: bool,
-    /// Test a larger MTU with this host at the far end of the path. It must answer whole packets of that
-    /// size, or the old MTU comes back.
-    #[arg(long, value_name = "ADDRESS", help_heading = heading::HOW)]
-    pub peer: Option<IpAddr>,
-    /// Watch the counters for this time first, 100ms to 1h, under your real load. Rules about drops and
-    /// interrupts need it.
-    #[arg(long, value_name = "TIME", value_parser = super::window, help_heading = heading::HOW)]
-    pub window: Option<Duration>,
     /// Use these rules only: ids or names, as in T04,ring.
     #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = rule, help_heading = heading::WHAT)]
     pub only: Vec<String>,

@@ -6,6 +6,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 use nicety_model::compare::Metric;
 use nicety_model::finding::{Goal, Risk};
+use nicety_model::fleet::GroupBy;
 use nicety_model::path::VmAccel;
 use nicety_model::plan::Preset;
 use nicety_model::{EngineChoice, Verdict};
@@ -152,6 +153,28 @@ pub const RISK: Words<Risk> = Words {
     read: own,
 };
 
+/// `--group-by`; `none` is no trait.
+pub const GROUP_BY: Words<Option<GroupBy>> = Words {
+    known: &[
+        ("cpu", "CPU model and number of sockets"),
+        ("nic", "Drivers of the physical ports, and ports of each"),
+        ("role", "What the host is for: its guests and services"),
+        ("name", "What stands before the number in the name"),
+        ("none", "All hosts are siblings"),
+    ],
+    read: group_by,
+};
+
+fn group_by(text: &str) -> Result<Option<GroupBy>, String> {
+    match GroupBy::of(text) {
+        None if text != "none" => Err(format!(
+            "{text:?} is nothing that siblings share; write {} or none",
+            GroupBy::WORDS.join(", ")
+        )),
+        trait_or_none => Ok(trait_or_none),
+    }
+}
+
 /// `--accel`.
 pub const ACCEL: Words<VmAccel> = Words {
     known: &[
@@ -192,5 +215,6 @@ mod tests {
         known(&GOAL, Goal::WORDS);
         known(&RISK, Risk::WORDS);
         known(&ACCEL, VmAccel::WORDS);
+        known(&GROUP_BY, &["cpu", "nic", "role", "name", "none"]);
     }
 }

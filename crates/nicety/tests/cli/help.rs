@@ -18,6 +18,7 @@ fn help_texts() {
     insta::assert_snapshot!("inspect", help(&["inspect", "--help"]));
     insta::assert_snapshot!("tune", help(&["tune", "--help"]));
     insta::assert_snapshot!("tune_plan", help(&["tune", "plan", "--help"]));
+    insta::assert_snapshot!("tune_fleet", help(&["tune", "fleet", "--help"]));
     insta::assert_snapshot!("tune_apply", help(&["tune", "apply", "--help"]));
     insta::assert_snapshot!("tune_history", help(&["tune", "history", "--help"]));
     insta::assert_snapshot!("tune_explain", help(&["tune", "explain", "--help"]));

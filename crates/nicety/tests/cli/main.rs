@@ -15,6 +15,7 @@ mod compare;
 mod dashboards;
 mod environment;
 mod exports;
+mod fleet;
 mod guide;
 mod harness;
 mod help;

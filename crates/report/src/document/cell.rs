@@ -34,6 +34,8 @@ pub(crate) struct More {
     /// Lines below it, on pages.
     pub(crate) details: Vec<String>,
     pub(crate) list: Vec<String>,
+    /// All of what the text is only a summary of: pages open it on request.
+    pub(crate) folded: Option<String>,
     /// Shade of a heat map.
     pub(crate) shade: Option<usize>,
     pub(crate) drawing: Option<Markup>,
@@ -155,6 +157,12 @@ impl Cell {
         if verdict != Verdict::Ok {
             self.more().badge = Some(verdict.into());
         }
+        self
+    }
+
+    /// A summary of `all`, for pages.
+    pub(crate) fn folded(mut self, all: String) -> Self {
+        self.more().folded = Some(all);
         self
     }
 

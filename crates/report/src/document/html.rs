@@ -268,7 +268,7 @@ fn field(kind: Kind, cell: &Cell, meanings: bool) -> Markup {
             (Kind::Place, _) => th.num scope="row" { (content) },
             (_, Some(shade)) => td class=(shade) data-v=[cell.value] { (content) },
             (Kind::Text, _) => td { (content) },
-            (Kind::Wide, _) => td.wrap { (content) },
+            (Kind::Wide, _) => td.wrap data-v=[cell.extras().folded.as_ref()] { (content) },
             (Kind::Tight, _) => td.nowrap { (content) },
             (Kind::Number, _) => td.num data-v=[cell.value] { (content) },
             (Kind::Main, _) => td.num.strong data-v=[cell.value] { (content) },
@@ -289,6 +289,7 @@ fn content(cell: &Cell, meanings: bool) -> Markup {
     html! {
         @match &verdict {
             Some((true, badge)) => (badge),
+            _ if extras.folded.is_some() => details.folded style="margin:0" { summary { (cell.text) } (extras.folded.as_deref().unwrap_or_default()) },
             _ if !extras.list.is_empty() => ul.plain { @for line in &extras.list { li { (line) } } },
             _ => (extras.on_page.as_ref().unwrap_or(&cell.text)),
         }

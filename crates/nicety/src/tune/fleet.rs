@@ -1,0 +1,114 @@
+//! `nicety tune fleet`: many recorded hosts, side by side.
+
+use anyhow::anyhow;
+use indicatif::ProgressBar;
+use nicety_model::fleet::{FleetReport, UnreadCapture};
+use nicety_report::{html, json, plural, tables_csv};
+use nicety_tuner::advice::AdviceRequest;
+use nicety_tuner::fleet::{FleetEvent, compare};
+
+use crate::cli::tune::fleet::FleetArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::report::write;
+
+/// Captures that cannot be read and older ones are named up to this number; the report counts them all.
+const NAMED: usize = 10;
+
+/// Runs the command.
+pub fn run(args: &FleetArgs) -> Result<Exit, Failure> {
+    let request = AdviceRequest::from(&args.ask);
+    let by: Vec<_> = args.group_by.iter().copied().flatten().collect();
+    let mut progress = Progress::default();
+    let fleet = compare(&args.captures, &request, &by, &mut |event| {
+        progress.on(&event);
+    });
+    progress.end();
+    if fleet.hosts.is_empty() {
+        return Err(Failure::usage(anyhow!(
+            "no capture could be read; make one with nicety inspect --capture FILE"
+        )));
+    }
+    about_captures(&fleet);
+    if let Some(file) = &args.html {
+        write(file, |out| html(&fleet, out))?;
+    }
+    // Standard output holds one thing.
+    let taken = args
+        .html
+        .as_ref()
+        .is_some_and(|file| file.as_os_str() == "-");
+    if args.format.given() || !taken {
+        output::report(
+            &args.format,
+            &fleet,
+            |out| json::pretty("fleet", &fleet, out),
+            |out| tables_csv(&fleet, out, true),
+        )?;
+    }
+    Ok(match fleet.unread.is_empty() {
+        true => Exit::Done,
+        false => Exit::Negative,
+    })
+}
+
+/// Captures that were passed over for a newer one.
+fn about_captures(fleet: &FleetReport) {
+    for older in fleet.older.iter().take(NAMED) {
+        output::say(&output::one_line(&format!(
+            "{}: {} is left out for the newer {}",
+            older.name, older.file, older.newer
+        )));
+    }
+    if fleet.older.len() > NAMED {
+        let more = plural(fleet.older.len() - NAMED, "older capture");
+        output::say(&format!("{more} more left out"));
+    }
+}
+
+/// What is said while captures are read.
+#[derive(Default)]
+struct Progress {
+    bar: Option<ProgressBar>,
+    unread: usize,
+}
+
+impl Progress {
+    fn on(&mut self, event: &FleetEvent<'_>) {
+        match event {
+            FleetEvent::Found(captures) => {
+                let template = "reading captures {pos}/{len} {wide_bar} {eta}";
+                self.bar = Some(output::bar(Some(*captures as u64), template));
+            }
+            FleetEvent::Read => {
+                if let Some(bar) = &self.bar {
+                    bar.inc(1);
+                }
+            }
+            FleetEvent::Unread(unread) => self.unread(unread),
+        }
+    }
+
+    /// A part of the answer: it is said even when nothing else is.
+    fn unread(&mut self, UnreadCapture { file, why }: &UnreadCapture) {
+        self.unread += 1;
+        if self.unread > NAMED {
+            return;
+        }
+        let line = output::one_line(&format!("nicety: {file}: {why}"));
+        match &self.bar {
+            Some(bar) => bar.suspend(|| output::tell(&line)),
+            None => output::tell(&line),
+        }
+    }
+
+    fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        if self.unread > NAMED {
+            let more = plural(self.unread - NAMED, "capture");
+            output::tell(&format!("nicety: {more} more could not be read"));
+        }
+    }
+}
