@@ -10,14 +10,20 @@ export NICETY_FAULTS=${NICETY_FAULTS:-100} NICETY_FAULTS_SEED=${NICETY_FAULTS_SE
 # As an ordinary user they would be the same.
 export NICETY_TEST_ROOT_ONLY=1
 
-cargo test --quiet --locked -p nicety-cluster --test faults --no-run
-cargo test --quiet --locked -p nicety --test faults --no-run
+cargo test --locked -p nicety-cluster -p nicety --test faults --no-run --message-format=json-render-diagnostics >"$out.json"
+# Below crates/$1, with the words that follow.
+program() {
+    local folder=$PWD/crates/$1 exe
+    shift
+    exe=$(sed -n "s|.*\"manifest_path\":\"$folder/Cargo.toml\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$out.json")
+    (cd "$folder" && CARGO_MANIFEST_DIR=$folder "$exe" "$@" 2>&1)
+}
 rm -f "$out"-*.log
 status=0
 begun=$SECONDS
-cargo test --quiet --locked -p nicety --test faults -- --nocapture --ignored cluster:: >"$out-daemons.log" 2>&1 &
+program nicety --nocapture --ignored cluster:: >"$out-daemons.log" &
 daemons=$!
-cargo test --quiet --locked -p nicety-cluster --test faults 2>&1 | tee "$out-simulated.log" || status=$?
+program cluster | tee "$out-simulated.log" || status=$?
 wait "$daemons" || status=$?
 grep -v '^FAULT' "$out-daemons.log" || true
 {

@@ -108,7 +108,7 @@ pub enum Trouble {
     #[error("the daemon does not get on, so its lease is not renewed; see nicety police status")]
     Stalled,
     /// Anything else.
-    #[error("etcd at {endpoint} answers: {why}")]
+    #[error("etcd at {endpoint} answers: {why}; see the log of etcd there")]
     Other {
         /// URL.
         endpoint: String,
@@ -231,19 +231,22 @@ impl Trouble {
             "TLS",
             "corrupt message",
             "handshake",
-            // A server that asks for a certificate closes the stream when it has seen another one.
+        ];
+        // A server that asks for a certificate closes the stream when it has seen another one.
+        let closed = [
             "stream closed",
             "broken pipe",
             "connection closed",
             "connection reset",
         ];
-        if secure && tls.iter().any(|part| says(part)) {
+        let closed = closed.iter().any(|part| says(part));
+        if secure && (closed || tls.iter().any(|part| says(part))) {
             return Self::Tls {
                 endpoint,
                 why: inmost,
             };
         }
-        match says("transport error") || says("tcp connect error") || says("dns error") {
+        match closed || says("transport error") || says("tcp connect error") || says("dns error") {
             true => Self::Unreachable {
                 endpoint,
                 why: inmost,

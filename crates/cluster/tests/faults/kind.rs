@@ -83,7 +83,7 @@ impl Kind {
     pub fn cause(self) -> &'static [&'static str] {
         match self {
             HostCut | LeaderCut | MajorityCut | Emptied => {
-                &["does not answer", "cannot reach etcd", "answers:"]
+                &["does not answer", "cannot reach etcd"]
             }
             NoSpace => &["etcd is full (NOSPACE)"],
             Expired => &["renew that certificate"],

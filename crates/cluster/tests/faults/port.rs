@@ -30,14 +30,9 @@ pub struct Port(File);
 impl Port {
     /// Opens it; made with zeros where it is not there.
     pub fn open(file: &Path) -> io::Result<Self> {
-        let options = File::options().to_owned();
-        let mut options = options;
-        let file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(file)?;
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(file)?;
         file.set_len(64)?;
         Ok(Self(file))
     }

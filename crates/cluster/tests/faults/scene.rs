@@ -142,7 +142,7 @@ impl Scene {
             Barrier::new(self.slots.len() + 1),
             Barrier::new(self.slots.len() + 1),
         );
-        let mut random = fastrand::Rng::with_seed(self.plan.seed ^ (kind as u64) << 32);
+        let mut random = fastrand::Rng::with_seed(self.plan.seed ^ ((kind as u64) << 32));
         let (from, to) = kind.leases(self.plan.short);
         let lasts = self.plan.ttl.mul_f64(from + (to - from) * random.f64());
         let at = Mutex::new((Instant::now(), Instant::now()));
@@ -249,7 +249,7 @@ fn new_slot(plan: &Plan, slot: usize, etcd: &Etcd) -> Slot {
         seen,
         period: plan.period,
         ttl: plan.ttl,
-        random: fastrand::Rng::with_seed(plan.seed ^ (slot as u64) << 16),
+        random: fastrand::Rng::with_seed(plan.seed ^ ((slot as u64) << 16)),
     }
 }
 
@@ -261,10 +261,9 @@ fn ask_for_login(etcd: &Etcd) {
     ] {
         etcd.told(words).unwrap();
     }
-    for (pair, name) in [(etcd.pki().server(), "good")] {
-        std::fs::copy(pair.0, etcd.dir().join(format!("{name}.crt"))).unwrap();
-        std::fs::copy(pair.1, etcd.dir().join(format!("{name}.key"))).unwrap();
-    }
+    let (cert, key) = etcd.pki().server();
+    std::fs::copy(cert, etcd.dir().join("good.crt")).unwrap();
+    std::fs::copy(key, etcd.dir().join("good.key")).unwrap();
 }
 
 /// One accident of one cluster.
