@@ -107,7 +107,7 @@ pub(crate) struct Shared {
     pub(crate) mailbox: Mailbox,
     status: Mutex<Status>,
     leadership: Latest<Option<Leadership>>,
-    /// Troubles told since the host had joined last.
+    /// Troubles told since the host had joined last, or had written.
     told: Mutex<Vec<Trouble>>,
     to: Sender<Event>,
 }
@@ -179,11 +179,11 @@ impl Shared {
         }
     }
 
-    /// Tells a trouble, once until the host has joined again: not for each endpoint anew.
+    /// Tells a trouble, once until the host has joined or written again: not for each endpoint anew.
     pub(crate) async fn trouble(&self, trouble: Trouble) {
         self.status().trouble = Some(trouble.clone());
         let is_new = {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut told = self.told();
             let is_new = !told.iter().any(|told| told.is_like(&trouble));
             if is_new {
                 told.push(trouble.clone());
@@ -195,9 +195,14 @@ impl Shared {
         }
     }
 
-    /// Writes pass.
+    /// Writes pass: whatever comes now is told again.
     pub(crate) fn well(&self) {
         self.status().trouble = None;
+        self.told().clear();
+    }
+
+    fn told(&self) -> MutexGuard<'_, Vec<Trouble>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn joined(&self, link: &Link<'_>) {
@@ -208,8 +213,7 @@ impl Shared {
             status.joined = true;
             status.trouble = None;
         }
-        let told = self.told.lock();
-        told.unwrap_or_else(PoisonError::into_inner).clear();
+        self.told().clear();
         let endpoint = link.endpoint.to_owned();
         self.tell(Event::Joined { endpoint }).await;
     }

@@ -65,7 +65,7 @@ pub struct PolicedPeriod {
     pub total_bps: f64,
     /// What a weight of one gets; absent when the link is not full.
     pub level_bps: Option<f64>,
-    /// The host's part in a cluster; absent where the policy names none, and in records before 0.2.
+    /// The host's part in a cluster; absent where the policy names none, and in older records.
     pub cluster: Option<PolicedCluster>,
     /// The tenants, in the order of the head.
     pub tenants: Vec<PolicedRates>,

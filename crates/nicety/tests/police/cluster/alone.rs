@@ -141,11 +141,9 @@ fn recorded(record: &std::path::Path) {
     let granted = |period: &Value| period["tenants"][0]["granted"].clone();
     assert_eq!(granted(&periods[0])["max_bps"], SAFE * 1e6);
     let last = granted(periods.last().unwrap());
-    assert_eq!(
-        (&last["safe_bps"], &last["demand_bps"]),
-        (&(SAFE * 1e6).into(), &0.0.into()),
-        "{last}"
-    );
+    assert_eq!(last["safe_bps"], SAFE * 1e6, "{last}");
+    // It sends nothing.
+    assert!(last["demand_bps"].as_f64().unwrap() < 1e6, "{last}");
     assert!(last["max_bps"].as_f64().unwrap() > 0.95e6 * GRANT, "{last}");
     assert!(
         periods.last().unwrap()["cluster"]["grant"]
