@@ -19,7 +19,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Body = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Body); 15] = [
+const TESTS: [(&str, Body); 16] = [
     ("values_stand_under_the_lease_of_their_host", work::values),
     ("a_name_belongs_to_one_lease", work::names),
     ("one_host_leads_and_the_next_follows", work::election),
@@ -49,6 +49,10 @@ const TESTS: [(&str, Body); 15] = [
         failures::emptied,
     ),
     ("a_prefix_of_something_else_is_refused", refusals::prefixes),
+    (
+        "many_hosts_begin_at_the_same_moment",
+        refusals::first_of_many,
+    ),
     ("every_refusal_says_what_to_do", refusals::tls_and_login),
 ];
 
