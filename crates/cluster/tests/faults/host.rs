@@ -121,6 +121,8 @@ struct Daemon {
     reported: Duration,
     period: Duration,
     told: Told,
+    /// It tells its guard nothing.
+    unguarded: bool,
 }
 
 impl Daemon {
@@ -139,6 +141,7 @@ impl Daemon {
             reported: Duration::ZERO,
             period: config.period,
             told: Told::default(),
+            unguarded: config.mutant.map(|which| MUTANTS[which]) == Some(Mutant::NoGuard),
         }
     }
 
@@ -219,7 +222,7 @@ impl Daemon {
             std::fs::rename(&new, &self.memory).unwrap();
         }
         self.port.set(Field::Safe, self.safe());
-        if let Some(deadline) = self.orders.deadline {
+        if let Some(deadline) = self.orders.deadline.filter(|_| !self.unguarded) {
             let micros = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
             self.port.set(Field::Deadline, micros);
         }

@@ -37,12 +37,13 @@ use scene::{Plan, Row, Rows, Scene};
 
 /// First word of a host's process.
 pub const HOST: &str = "host-of-the-campaign";
-/// Clusters beside each other in the full form.
+/// Clusters beside each other in the full form; fewer where each connection costs a handshake and a login.
 const SLOTS: usize = 34;
+const LOGINS: usize = 12;
 /// Share of the accidents that may be untidy in the full form: the machine has other work now and then.
 const UNTIDY: f64 = 0.02;
-/// Rules whose absence must be noticed: without an acknowledgement, and without a lease.
-const MUST_BE_CAUGHT: [usize; 2] = [0, 3];
+/// Rules whose absence must be noticed: an acknowledgement, a lease, and a guard.
+const MUST_BE_CAUGHT: [usize; 3] = [0, 3, 5];
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -101,10 +102,12 @@ fn parts() -> Vec<Part> {
         plan: Plan {
             members: 1,
             login: true,
+            slots: slots.min(LOGINS),
+            ttl: 3 * plan.ttl / 2,
             ..plan.clone()
         },
         apart: shuffled(&OF_A_LOGIN),
-        together: vec![Kind::Expired; events],
+        together: vec![Kind::Expired; count.div_ceil(slots.min(LOGINS))],
     };
     let missing: Vec<usize> = match short {
         true => MUST_BE_CAUGHT.into(),
