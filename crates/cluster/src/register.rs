@@ -47,15 +47,17 @@ pub(crate) async fn known(link: &Link<'_>) -> Result<bool, Trouble> {
         .with_keys_only()
         .with_limit(1);
     let used = link.ask(link.client().get(link.key(""), Some(any))).await?;
-    match used.kvs().first() {
-        None => Ok(false),
-        // Another host has written something between the two looks: it writes the marker first.
-        Some(_) if is_marked(link, &schema).await? => Ok(true),
-        Some(used) => Err(Trouble::Foreign {
-            prefix: link.settings.prefix.clone(),
-            key: String::from_utf8_lossy(used.key()).into_owned(),
-        }),
+    let Some(used) = used.kvs().first() else {
+        return Ok(false);
+    };
+    // Another host has written between the two looks: it writes the marker first.
+    if is_marked(link, &schema).await? {
+        return Ok(true);
     }
+    Err(Trouble::Foreign {
+        prefix: link.settings.prefix.clone(),
+        key: String::from_utf8_lossy(used.key()).into_owned(),
+    })
 }
 
 /// Whether the marker is there and ours.

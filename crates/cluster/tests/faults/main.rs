@@ -113,9 +113,14 @@ fn parts() -> Vec<Part> {
         true => MUST_BE_CAUGHT.into(),
         false => (0..MUTANTS.len()).collect(),
     };
-    let hit = [Kind::DaemonStopped, Kind::HostCut, Kind::LeaderKilled];
+    let mut hit = match short {
+        true => Vec::new(),
+        false => [Kind::LeaderKilled, Kind::HostCut, Kind::LeaderCut].repeat(missing.len()),
+    };
+    // Each cluster takes one of these first: it is what all that must be noticed shows in.
+    hit.extend(vec![Kind::DaemonStopped; 2 * missing.len()]);
     let mutants = Part {
-        apart: hit.repeat(missing.len() * if short { 1 } else { 3 }),
+        apart: hit,
         plan: Plan {
             members: 1,
             slots: missing.len(),
