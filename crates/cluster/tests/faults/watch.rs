@@ -64,6 +64,14 @@ impl Seen {
         self.wrong.lock().unwrap().push(format!("{label}: {what}"));
     }
 
+    /// A machine that has stood still gets the time back, and some to make up for what has waited.
+    fn delay(&self, now: Instant, by: Duration) {
+        let mut floors = self.floors.lock().unwrap();
+        for from in floors.iter_mut().flatten() {
+            *from = (*from).max(now) + by;
+        }
+    }
+
     /// A look. `over` is since when the sum is above the cap, and whether that was told.
     fn look(&self, over: &mut Option<(Instant, bool)>, blind: bool) {
         let limits = self.limits();
@@ -127,6 +135,7 @@ impl Watch {
                 if gap > GAP {
                     // The guards stood still as well, and others may have gone on.
                     blind = last + 2 * GAP;
+                    all.iter().for_each(|seen| seen.delay(last, 3 * gap));
                 }
                 let now = since_boot();
                 for (seen, over) in all.iter().zip(&mut over) {
