@@ -14,6 +14,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod accident;
 mod host;
 mod kind;
 mod lines;
