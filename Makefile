@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz faults audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fleet setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults faults-cluster audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fleet setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -26,6 +26,10 @@ fuzz: ## any bytes for everything that reads bytes of others, 10 min a target (F
 faults: ## accidents in everything that changes a machine: kills, failing calls, power loss, little memory, clocks; a table
 	@scripts/setup.sh test
 	@scripts/faults.sh
+
+faults-cluster: ## accidents in one cap over many hosts: daemons, leader, etcd, network, certificates; a table; 15 min
+	@scripts/setup.sh test
+	@scripts/faults-cluster.sh
 
 bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench

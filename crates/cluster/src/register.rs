@@ -39,21 +39,33 @@ pub(crate) async fn prefix(link: &Link<'_>) -> Result<(), Trouble> {
 /// Whether the prefix says that it is ours; false for one below which there is nothing.
 pub(crate) async fn known(link: &Link<'_>) -> Result<bool, Trouble> {
     let schema = link.key(SCHEMA_KEY);
-    let found = link.ask(link.client().get(schema.clone(), None)).await?;
-    if let Some(found) = found.kvs().first() {
-        return check(link, found.value()).map(|()| true);
+    if is_marked(link, &schema).await? {
+        return Ok(true);
     }
     let any = GetOptions::new()
         .with_prefix()
         .with_keys_only()
         .with_limit(1);
     let used = link.ask(link.client().get(link.key(""), Some(any))).await?;
-    match used.kvs().first() {
+    let Some(used) = used.kvs().first() else {
+        return Ok(false);
+    };
+    // Another host has written between the two looks: it writes the marker first.
+    if is_marked(link, &schema).await? {
+        return Ok(true);
+    }
+    Err(Trouble::Foreign {
+        prefix: link.settings.prefix.clone(),
+        key: String::from_utf8_lossy(used.key()).into_owned(),
+    })
+}
+
+/// Whether the marker is there and ours.
+async fn is_marked(link: &Link<'_>, schema: &str) -> Result<bool, Trouble> {
+    let found = link.ask(link.client().get(schema, None)).await?;
+    match found.kvs().first() {
+        Some(found) => check(link, found.value()).map(|()| true),
         None => Ok(false),
-        Some(used) => Err(Trouble::Foreign {
-            prefix: link.settings.prefix.clone(),
-            key: String::from_utf8_lossy(used.key()).into_owned(),
-        }),
     }
 }
 

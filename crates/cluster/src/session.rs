@@ -107,7 +107,7 @@ pub(crate) struct Shared {
     pub(crate) mailbox: Mailbox,
     status: Mutex<Status>,
     leadership: Latest<Option<Leadership>>,
-    /// Troubles told since the host had joined last.
+    /// Troubles told since the host had joined last, or had written.
     told: Mutex<Vec<Trouble>>,
     to: Sender<Event>,
 }
@@ -179,12 +179,12 @@ impl Shared {
         }
     }
 
-    /// Tells a trouble, once until the host has joined again.
+    /// Tells a trouble, once until the host has joined or written again: not for each endpoint anew.
     pub(crate) async fn trouble(&self, trouble: Trouble) {
         self.status().trouble = Some(trouble.clone());
         let is_new = {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_new = !told.contains(&trouble);
+            let mut told = self.told();
+            let is_new = !told.iter().any(|told| told.is_like(&trouble));
             if is_new {
                 told.push(trouble.clone());
             }
@@ -195,9 +195,14 @@ impl Shared {
         }
     }
 
-    /// Writes pass.
+    /// Writes pass: whatever comes now is told again.
     pub(crate) fn well(&self) {
         self.status().trouble = None;
+        self.told().clear();
+    }
+
+    fn told(&self) -> MutexGuard<'_, Vec<Trouble>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn joined(&self, link: &Link<'_>) {
@@ -208,8 +213,7 @@ impl Shared {
             status.joined = true;
             status.trouble = None;
         }
-        let told = self.told.lock();
-        told.unwrap_or_else(PoisonError::into_inner).clear();
+        self.told().clear();
         let endpoint = link.endpoint.to_owned();
         self.tell(Event::Joined { endpoint }).await;
     }
@@ -236,7 +240,7 @@ impl Shared {
 }
 
 async fn live(settings: &Settings, shared: &Shared) {
-    let mut backoff = Backoff::default();
+    let mut backoff = Backoff::new(settings.ttl);
     // Hosts spread over the members.
     let mut turn = fastrand::usize(..settings.endpoints.len().max(1));
     while !shared.mailbox.stops() {
@@ -260,9 +264,12 @@ async fn live(settings: &Settings, shared: &Shared) {
             Err(trouble) => trouble,
         };
         if shared.ended(&trouble).await {
-            backoff = Backoff::default();
+            backoff.reset();
         }
-        shared.trouble(trouble).await;
+        // The end of a lease is told as such, and what follows from it by the host.
+        if trouble != Trouble::LeaseEnded {
+            shared.trouble(trouble).await;
+        }
         turn += 1;
         tokio::select! {
             () = sleep(backoff.next()) => {}
@@ -285,12 +292,13 @@ async fn session(link: &Link<'_>, shared: &Shared) -> Result<Infallible, Trouble
         }
     };
     shared.joined(link).await;
-    tokio::select! {
+    let ended = tokio::select! {
         ended = keep::keep(link, shared, lease) => ended,
         ended = watch::watch(link, shared) => ended,
         ended = lead::lead(link, shared, lease.id) => ended,
         ended = write::write(link, shared, lease.id) => ended,
-    }
+    };
+    ended.map_err(Trouble::once_joined)
 }
 
 /// Gives the lease back, so that others need not wait for its end.

@@ -108,7 +108,7 @@ pub enum Trouble {
     #[error("the daemon does not get on, so its lease is not renewed; see nicety police status")]
     Stalled,
     /// Anything else.
-    #[error("etcd at {endpoint} answers: {why}")]
+    #[error("etcd at {endpoint} answers: {why}; see the log of etcd there")]
     Other {
         /// URL.
         endpoint: String,
@@ -122,6 +122,15 @@ fn machine_words(machine: &str) -> String {
         "" => "its entry cannot be read".to_owned(),
         machine => format!("machine {machine}"),
     }
+}
+
+/// Where etcd has perhaps refused this host's certificate.
+const CERTIFICATE: &str =
+    "check cert and key of [cluster]: etcd may ask for a certificate of its own authority";
+
+fn is_alert(why: &str) -> bool {
+    let why = why.to_ascii_lowercase();
+    why.contains("alert") || why.contains("certificate")
 }
 
 /// What to do about a TLS failure, by rustls' words for it.
@@ -143,7 +152,7 @@ fn remedy(why: &str) -> &'static str {
         "broken pipe",
         "reset",
     ]) {
-        "check cert and key of [cluster]: etcd may ask for a certificate of its own authority"
+        CERTIFICATE
     } else {
         "check ca, cert and key of [cluster]"
     }
@@ -173,6 +182,12 @@ fn chain(error: &Error) -> Vec<String> {
         }
         next = error.source();
     }
+    // rustls adds where its manual explains it, which is no help here.
+    all.iter_mut().for_each(|words| {
+        if let Some(end) = words.find(": https://docs.rs/") {
+            words.truncate(end);
+        }
+    });
     all
 }
 
@@ -216,19 +231,22 @@ impl Trouble {
             "TLS",
             "corrupt message",
             "handshake",
-            // A server that asks for a certificate closes the stream when it has seen another one.
+        ];
+        // A server that asks for a certificate closes the stream when it has seen another one.
+        let closed = [
             "stream closed",
             "broken pipe",
             "connection closed",
             "connection reset",
         ];
-        if secure && tls.iter().any(|part| says(part)) {
+        let closed = closed.iter().any(|part| says(part));
+        if secure && (closed || tls.iter().any(|part| says(part))) {
             return Self::Tls {
                 endpoint,
                 why: inmost,
             };
         }
-        match says("transport error") || says("tcp connect error") || says("dns error") {
+        match closed || says("transport error") || says("tcp connect error") || says("dns error") {
             true => Self::Unreachable {
                 endpoint,
                 why: inmost,
@@ -240,8 +258,86 @@ impl Trouble {
         }
     }
 
+    /// The same for a connection that has worked: one that closes then was not refused.
+    #[must_use]
+    pub(crate) fn once_joined(self) -> Self {
+        match self {
+            Self::Tls { endpoint, why } if remedy(&why) == CERTIFICATE && !is_alert(&why) => {
+                Self::Unreachable { endpoint, why }
+            }
+            other => other,
+        }
+    }
+
+    /// Whether a reader who knows the other learns nothing new: the same is wrong, be it at another endpoint. An
+    /// etcd that cannot be reached may refuse, be silent or close what it has begun, one after the other.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let away = |of: &Self| {
+            matches!(
+                of,
+                Self::Unreachable { .. } | Self::Silent { .. } | Self::Other { .. }
+            )
+        };
+        let what = std::mem::discriminant;
+        if let (Self::Tls { why, .. }, Self::Tls { why: of_other, .. }) = (self, other) {
+            return remedy(why) == remedy(of_other);
+        }
+        what(self) == what(other) && !matches!(self, Self::File { .. })
+            || self == other
+            || away(self) && away(other)
+    }
+
     /// Whether the connection is of no more use; else what could not be done is tried again over it.
     pub(crate) fn breaks(&self) -> bool {
         !matches!(self, Self::NoSpace | Self::NameTaken { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tls(why: &str) -> Trouble {
+        Trouble::Tls {
+            endpoint: "https://a:1".to_owned(),
+            why: why.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_same_fault_elsewhere_is_no_news_and_another_one_is() {
+        let silent = |endpoint: &str| Trouble::Silent {
+            endpoint: endpoint.to_owned(),
+        };
+        let refused = Trouble::Unreachable {
+            endpoint: "b".to_owned(),
+            why: "refused".to_owned(),
+        };
+        assert!(silent("a").is_like(&silent("b")) && silent("a").is_like(&refused));
+        assert!(!silent("a").is_like(&Trouble::NoSpace));
+        let file = |key| Trouble::File {
+            key,
+            path: "f".into(),
+            why: String::new(),
+        };
+        assert!(file("ca").is_like(&file("ca")) && !file("ca").is_like(&file("cert")));
+        let expired = tls("invalid peer certificate: Expired");
+        assert!(!expired.is_like(&tls("connection closed")));
+        assert!(expired.is_like(&tls("certificate expired: verification time 7")));
+    }
+
+    #[test]
+    fn a_connection_that_has_worked_was_not_refused() {
+        let closed = tls("peer closed connection without sending TLS close_notify");
+        assert!(matches!(
+            closed.clone().once_joined(),
+            Trouble::Unreachable { .. }
+        ));
+        for refused in [
+            "received fatal alert: BadCertificate",
+            "invalid peer certificate: Expired",
+        ] {
+            assert_eq!(tls(refused).once_joined(), tls(refused));
+        }
     }
 }

@@ -65,6 +65,8 @@ pub struct PolicedPeriod {
     pub total_bps: f64,
     /// What a weight of one gets; absent when the link is not full.
     pub level_bps: Option<f64>,
+    /// The host's part in a cluster; absent where the policy names none, and in older records.
+    pub cluster: Option<PolicedCluster>,
     /// The tenants, in the order of the head.
     pub tenants: Vec<PolicedRates>,
     /// The ports, in the order of the head.
@@ -85,6 +87,50 @@ pub struct PolicedRates {
     pub soft_bps: Option<f64>,
     /// Rate that its ports may send together from now on.
     pub limit_bps: f64,
+    /// What the cluster gives this host of it; absent for a tenant without `total_max`.
+    pub granted: Option<PolicedGrant>,
+}
+
+/// A host's part in a cluster in one period.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedCluster {
+    /// Where its limits come from.
+    pub stands: PolicedStands,
+    /// Number of the grant that it holds; 0 for none.
+    pub grant: u64,
+    /// It leads: it decides for all hosts.
+    pub leads: bool,
+    /// Seconds since it sent the last renewal of its lease that etcd answered; absent without a lease.
+    pub heard_s: Option<f64>,
+    /// Seconds until it falls back to its safe shares when it hears nothing more; absent when it has.
+    pub holds_s: Option<f64>,
+}
+
+/// Where a host's limits come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicedStands {
+    /// From the leader's grant.
+    Granted,
+    /// It has a lease, and waits for its first grant: safe shares.
+    Waiting,
+    /// It hears nobody: safe shares.
+    Alone,
+}
+
+/// A tenant's part of its total on this host in one period.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedGrant {
+    /// What the host says that it wants; absent when only the grant holds it.
+    pub demand_bps: Option<f64>,
+    /// At most.
+    pub max_bps: f64,
+    /// In any case, where it has the demand.
+    pub guarantee_bps: f64,
+    /// At most when the host hears nobody.
+    pub safe_bps: f64,
 }
 
 /// A port in one period.

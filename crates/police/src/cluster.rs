@@ -27,11 +27,15 @@ pub mod log;
 pub mod node;
 pub mod settings;
 pub mod status;
+pub mod told;
 pub mod view;
 pub mod wire;
 
 mod charge;
+#[cfg(not(feature = "mutants"))]
 mod mutant;
+#[cfg(feature = "mutants")]
+pub mod mutant;
 mod shares;
 mod totals;
 

@@ -2,12 +2,14 @@
 
 use nicety_model::SCHEMA;
 use nicety_model::policed::{
-    PolicedHead, PolicedPeriod, PolicedPort, PolicedPortRates, PolicedRates, PolicedSummary,
-    PolicedTenant,
+    PolicedCluster, PolicedGrant, PolicedHead, PolicedPeriod, PolicedPort, PolicedPortRates,
+    PolicedRates, PolicedStands, PolicedSummary, PolicedTenant,
 };
 
-use crate::controller::Decision;
+use crate::cluster::LocalDemand;
+use crate::controller::{Decision, TenantDecision};
 use crate::policy::Policy;
+use crate::report::{ClusterPart, ClusterStands, ClusterTenant};
 
 /// Share of its limit from which a tenant that wants as much as it gets counts as held by it.
 const AT_LIMIT: f64 = 0.9;
@@ -37,10 +39,23 @@ pub fn head(policy: &Policy, file: &str, started: String, command: String) -> Po
     }
 }
 
-/// A period that ended `at_s` seconds after the start, in whole bits per second.
-pub fn period(decision: &Decision, at_s: f64) -> PolicedPeriod {
+/// A period that ended `at_s` seconds after the start, in whole bits per second. `names` are those of the
+/// tenants, in the order of the policy.
+pub fn period(
+    decision: &Decision,
+    at_s: f64,
+    names: &[&str],
+    part: Option<&ClusterPart>,
+) -> PolicedPeriod {
+    let granted = |index: usize, decided: &TenantDecision| {
+        let mut tenants = part?.tenants.iter();
+        let of = tenants.find(|of| Some(&of.tenant.as_str()) == names.get(index))?;
+        Some(grant(decided, of))
+    };
     let whole = |bps: Option<f64>| bps.map(f64::round);
-    let tenants = decision.tenants.iter().map(|tenant| PolicedRates {
+    let tenants = decision.tenants.iter().enumerate();
+    let tenants = tenants.map(|(index, tenant)| PolicedRates {
+        granted: granted(index, tenant),
         rate_bps: tenant.rate_bps.round(),
         demand_bps: whole(tenant.demand_bps),
         hard_bps: tenant.cap_bps.round(),
@@ -55,11 +70,40 @@ pub fn period(decision: &Decision, at_s: f64) -> PolicedPeriod {
     });
     PolicedPeriod {
         schema: SCHEMA,
-        at_s: (at_s * 1000.0).round() / 1000.0,
+        at_s: millis(at_s),
+        cluster: part.map(cluster),
         total_bps: decision.total_bps.round(),
         level_bps: whole(decision.level_bps),
         tenants: tenants.collect(),
         ports: ports.collect(),
+    }
+}
+
+fn millis(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
+}
+
+fn cluster(part: &ClusterPart) -> PolicedCluster {
+    PolicedCluster {
+        stands: match part.stands {
+            ClusterStands::Granted => PolicedStands::Granted,
+            ClusterStands::Waiting => PolicedStands::Waiting,
+            ClusterStands::Alone => PolicedStands::Alone,
+        },
+        grant: part.grant,
+        leads: part.leads,
+        heard_s: part.heard_s.map(millis),
+        holds_s: part.holds_s.map(millis),
+    }
+}
+
+fn grant(decided: &TenantDecision, of: &ClusterTenant) -> PolicedGrant {
+    let local = LocalDemand::of(decided, of.max);
+    PolicedGrant {
+        demand_bps: local.demand.map(|demand| demand.bps()),
+        max_bps: of.max.bps(),
+        guarantee_bps: of.guarantee.bps(),
+        safe_bps: of.safe.bps(),
     }
 }
 
@@ -98,6 +142,8 @@ fn held(periods: &[PolicedPeriod], index: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::BitRate;
+
     use super::*;
 
     fn rates(rate: f64, demand: Option<f64>, limit: f64) -> PolicedRates {
@@ -107,6 +153,7 @@ mod tests {
             hard_bps: 100.0,
             soft_bps: None,
             limit_bps: limit,
+            granted: None,
         }
     }
 
@@ -118,6 +165,7 @@ mod tests {
                 at_s: at as f64,
                 total_bps: rates.rate_bps,
                 level_bps: None,
+                cluster: None,
                 tenants: vec![*rates],
                 ports: Vec::new(),
             })
@@ -145,6 +193,71 @@ mod tests {
         assert_eq!((all[0].mean_bps, all[0].max_bps), (19.75, 49.0));
         assert_eq!((all[0].limit_min_bps, all[0].limit_max_bps), (50.0, 50.0));
         assert_eq!(all[0].held_ratio, 0.25);
+    }
+
+    #[test]
+    fn a_period_says_what_the_cluster_gave() {
+        let decided = TenantDecision {
+            rate_bps: 4e6,
+            demand_bps: Some(5e6),
+            given_bps: 5e6,
+            limit_bps: 6e6,
+            set_bps: None,
+            cap_bps: 6e6,
+            soft_bps: None,
+        };
+        let decision = Decision {
+            ports: Vec::new(),
+            tenants: vec![decided; 2],
+            writes: Vec::new(),
+            level_bps: None,
+            guarantees_scaled: 1.0,
+            total_bps: 8e6,
+        };
+        let part = ClusterPart {
+            host: "h1".to_owned(),
+            prefix: "/nicety".to_owned(),
+            endpoint: None,
+            stands: ClusterStands::Granted,
+            leads: true,
+            grant: 7,
+            heard_s: Some(0.123_456),
+            holds_s: None,
+            reconnects: 0,
+            elections: 1,
+            fallbacks: 0,
+            unreadable: 0,
+            guarded: true,
+            trouble: None,
+            tenants: vec![ClusterTenant {
+                tenant: "blue".to_owned(),
+                max: BitRate(6_000_000),
+                guarantee: BitRate(2_000_000),
+                safe: BitRate(1_000_000),
+                total_max: BitRate(9_000_000),
+            }],
+        };
+        let recorded = period(&decision, 1.0, &["red", "blue"], Some(&part));
+        assert_eq!(recorded.tenants[0].granted, None);
+        let grant = PolicedGrant {
+            demand_bps: Some(5e6),
+            max_bps: 6e6,
+            guarantee_bps: 2e6,
+            safe_bps: 1e6,
+        };
+        assert_eq!(recorded.tenants[1].granted, Some(grant));
+        let line = serde_json::to_string(&recorded).unwrap();
+        assert!(
+            line.contains(
+                r#""cluster":{"stands":"granted","grant":7,"leads":true,"heard_s":0.123}"#
+            ),
+            "{line}"
+        );
+        // A host without a cluster says nothing, as records from before clusters do.
+        let alone = period(&decision, 1.0, &["red", "blue"], None);
+        let line = serde_json::to_string(&alone).unwrap();
+        assert!(!line.contains("cluster") && !line.contains("granted"));
+        assert_eq!(serde_json::from_str::<PolicedPeriod>(&line).unwrap(), alone);
     }
 
     #[test]

@@ -4,13 +4,14 @@
 mod memory;
 mod options;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use nicety_cluster::{Event as Heard, Session};
 use nicety_host::journal::since_boot;
 use nicety_model::BitRate;
+use nicety_police::cluster::told::Told;
 use nicety_police::cluster::{
     Applied, ClusterEvent, Input, Limit, LocalDemand, Node, Orders, Output, Remembered,
 };
@@ -27,15 +28,20 @@ pub use options::{Options, session};
 pub(crate) struct Cluster {
     options: Options,
     session: Session,
-    /// Of an earlier policy: its lease lives until no limit is above the safe shares.
-    retired: Option<Session>,
+    /// Of earlier policies: their leases live until no limit is above the safe shares.
+    retired: Vec<Session>,
     node: Node,
     guard: Option<Guard>,
-    /// Of an earlier policy: it guards until the limits are those of this one.
-    retired_guard: Option<Guard>,
+    /// Of earlier policies: they guard until the limits are those of this one.
+    retired_guards: Vec<Guard>,
+    /// The limits are those of the orders.
+    low: bool,
     orders: Orders,
     /// The guard knows the orders, and the disk what the next daemon is to know.
     held: bool,
+    /// The deadline of limits that may still be set. Orders without one come before the ports are lowered: the guard
+    /// keeps it until they are, since the daemon may die in between.
+    guarding: Option<Duration>,
     memory: PathBuf,
     /// What is to be on disk before anything is raised.
     unwritten: Option<Remembered>,
@@ -48,16 +54,9 @@ pub(crate) struct Cluster {
     /// Grants of the controller as they were given last.
     given: BTreeMap<String, BitRate>,
     told: Told,
+    /// Why there is no guard, as it was told last.
+    unguarded: Option<String>,
     log: Log,
-}
-
-/// What was told, so that it is told once.
-#[derive(Debug, Default)]
-struct Told {
-    granted: bool,
-    stuck: BTreeSet<String>,
-    guard: Option<String>,
-    fallbacks: u64,
 }
 
 impl Cluster {
@@ -74,15 +73,15 @@ impl Cluster {
     ) -> std::io::Result<Self> {
         let memory = memory::file(directory);
         let node = Node::new(options.host.clone(), memory::read(&memory));
-        let (retired, retired_guard) = match before {
-            Some(before) => {
-                if let Some(older) = before.retired_guard {
-                    older.end();
-                }
-                (Some(before.session), before.guard)
+        let (mut retired, mut retired_guards) = (Vec::new(), Vec::new());
+        if let Some(before) = before {
+            // Where the last policy's limits were never set, those of earlier ones may still hold.
+            if !before.low {
+                (retired, retired_guards) = (before.retired, before.retired_guards);
             }
-            None => (None, None),
-        };
+            retired.push(before.session);
+            retired_guards.extend(before.guard);
+        }
         let named = |name: &String| options.host.tenants.contains_key(name);
         let tenants = policy.tenants.iter().enumerate();
         let tenants = tenants.filter(|(_, tenant)| named(&tenant.name));
@@ -91,9 +90,11 @@ impl Cluster {
             retired,
             node,
             guard: None,
-            retired_guard,
+            retired_guards,
+            low: false,
             orders: Orders::default(),
             held: false,
+            guarding: None,
             memory,
             unwritten: None,
             tenants: tenants
@@ -103,6 +104,7 @@ impl Cluster {
             leads_next: false,
             given: BTreeMap::new(),
             told: Told::default(),
+            unguarded: None,
             log: log.clone(),
             options,
         };
@@ -152,10 +154,16 @@ impl Cluster {
             set.insert(name.clone(), there);
         }
         let low = |(name, set): (&String, &BitRate)| *set <= self.limit(name).max;
-        if set.iter().all(low)
-            && let Some(guard) = self.retired_guard.take()
-        {
-            guard.end();
+        let low = set.iter().all(low);
+        self.low = low;
+        if low {
+            self.retired_guards.drain(..).for_each(Guard::end);
+        }
+        if low && self.held && self.orders.deadline.is_none() && self.guarding.take().is_some() {
+            // One that does not hear it guards on; the next orders find another.
+            self.guard = (self.guard.take())
+                .and_then(|mut guard| guard.hold(None, &self.orders).ok().map(|()| guard));
+            self.held = self.guard.is_some();
         }
         let serial = self.orders.serial;
         self.feed(&Input::Applied(Applied { serial, set }));
@@ -179,7 +187,7 @@ impl Cluster {
 
     /// The ports have been given back: neither guard nor lease is needed any more.
     pub(crate) fn stop(self) {
-        for guard in self.guard.into_iter().chain(self.retired_guard) {
+        for guard in self.guard.into_iter().chain(self.retired_guards) {
             guard.end();
         }
     }
@@ -211,7 +219,7 @@ impl Cluster {
             holds_s: left.map(|until| until.saturating_sub(now).as_secs_f64()),
             reconnects: status.reconnects,
             elections: status.elections,
-            fallbacks: self.told.fallbacks,
+            fallbacks: self.told.fallbacks(),
             unreadable: self.node.view().garbage().len(),
             guarded: self.guard.is_some(),
             trouble: status.trouble.map(|trouble| trouble.to_string()),
@@ -248,7 +256,7 @@ impl Cluster {
             self.held = false;
         }
         if let Some(registration) = output.register {
-            self.retired = None;
+            self.retired.clear();
             self.session.register(registration);
         }
         if let Some(report) = output.report {
@@ -277,7 +285,9 @@ impl Cluster {
             Some(guard) => Ok(guard),
             None => Guard::start(policy, |name| names.contains_key(name)),
         };
-        let told = told.and_then(|mut guard| guard.hold(&self.orders).map(|()| guard));
+        self.guarding = self.orders.deadline.or(self.guarding);
+        let until = self.guarding;
+        let told = told.and_then(|mut guard| guard.hold(until, &self.orders).map(|()| guard));
         let why = match (told, written) {
             (Ok(guard), Ok(())) => {
                 self.guard = Some(guard);
@@ -291,8 +301,8 @@ impl Cluster {
             }
             (Err(error), _) => Some(format!("no guard: {error}")),
         };
-        if self.told.guard != why {
-            self.told.guard.clone_from(&why);
+        if self.unguarded != why {
+            self.unguarded.clone_from(&why);
             if let Some(why) = why {
                 self.log.report(&Event::GuardTrouble(why));
             }
@@ -313,18 +323,7 @@ impl Cluster {
     }
 
     fn tell(&mut self, event: ClusterEvent) {
-        let is_new = match &event {
-            ClusterEvent::Granted { .. } => !std::mem::replace(&mut self.told.granted, true),
-            ClusterEvent::FellBack { .. } => {
-                self.told.granted = false;
-                self.told.fallbacks += 1;
-                true
-            }
-            ClusterEvent::NotLowered { tenant } => self.told.stuck.insert(tenant.clone()),
-            ClusterEvent::Overtaken | ClusterEvent::Joined { .. } => false,
-            _ => true,
-        };
-        if is_new {
+        if self.told.is_new(&event) {
             self.log.report(&Event::Cluster(event));
         }
     }

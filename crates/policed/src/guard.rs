@@ -100,15 +100,16 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Tells it how long the limits of `orders` hold. When this returns, it knows.
+    /// Tells it until when (`CLOCK_BOOTTIME`) limits above the safe shares of `orders` may be set; none when no
+    /// port has such a limit any more. When this returns, it knows.
     ///
     /// # Errors
     /// When it does not answer: then no limit may be raised.
-    pub fn hold(&mut self, orders: &Orders) -> io::Result<()> {
+    pub fn hold(&mut self, deadline: Option<Duration>, orders: &Orders) -> io::Result<()> {
         let safe = self.names.iter();
         let safe = safe.map(|name| orders.safe.get(name).copied().unwrap_or_default());
         let word = Word::Hold {
-            deadline: orders.deadline,
+            deadline,
             safe: safe.collect(),
         };
         self.tell(&word, ANSWER)

@@ -30,6 +30,14 @@ type Failure = Box<dyn std::error::Error>;
 /// Limit of a start.
 const LIMIT: Duration = Duration::from_secs(60);
 const BRIDGE: &str = "etcd";
+/// Drops what comes from or goes to the ports of a set; the same again changes nothing.
+const SILENT: &str = "add table bridge silent
+add set bridge silent ports { type ifname; }
+add chain bridge silent forward { type filter hook forward priority 0; }
+flush chain bridge silent forward
+add rule bridge silent forward iifname @ports drop
+add rule bridge silent forward oifname @ports drop
+";
 
 /// What kind of etcd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +48,8 @@ pub struct Options {
     pub tls: bool,
     /// Size of the data at which etcd takes no more; etcd's own when none.
     pub quota_bytes: Option<u64>,
+    /// More of etcd's options.
+    pub more: &'static [&'static str],
 }
 
 impl Default for Options {
@@ -48,6 +58,7 @@ impl Default for Options {
             members: 3,
             tls: false,
             quota_bytes: None,
+            more: &[],
         }
     }
 }
@@ -193,6 +204,22 @@ impl Etcd {
             ..LinkChange::default()
         };
         Ok(self.links.change(&format!("m{number}"), &change)?)
+    }
+
+    /// Drops every frame of whoever is connected by `m` and its number, in both directions, or lets them pass again.
+    /// Unlike [`Self::cut`] nobody's interface goes down: connections fall silent.
+    ///
+    /// # Errors
+    /// What nft(8) says.
+    pub fn silence(&self, number: u8, off: bool) -> Result<(), Failure> {
+        let verb = if off { "add" } else { "delete" };
+        let script = format!("{SILENT}{verb} element bridge silent ports {{ \"m{number}\" }}\n");
+        let mut command = Command::new(which("nft").unwrap_or_else(|| "nft".into()));
+        let ended = self.hub.run(|| command.arg(script).output())??;
+        match ended.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&ended.stderr).into()),
+        }
     }
 
     /// Delays everything on the way to `m` and its number; not at all for zero.

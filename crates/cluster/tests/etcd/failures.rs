@@ -102,12 +102,8 @@ pub fn full() -> Result<(), Skip> {
     })?;
     let mut host = Host::joined(&etcd, "a").registered("one");
     let big = "x".repeat(100_000);
-    while etcd
-        .ctl(&["put", "/elsewhere", &big])
-        .unwrap()
-        .status
-        .success()
-    {}
+    let put = || etcd.ctl(&["put", "/elsewhere", &big]).unwrap();
+    while put().status.success() {}
     host.look(|_, _| true);
     host.session().report(report(1));
     assert_eq!(host.trouble(), Trouble::NoSpace);
@@ -129,6 +125,11 @@ pub fn full() -> Result<(), Skip> {
     host.session().report(report(2));
     until_value(&etcd, "report/a", |value| value.contains("\"holds\":2"));
     assert_eq!(troubles(&host.events), [Trouble::NoSpace]);
+    // The next time is another accident.
+    while put().status.success() {}
+    host.forget();
+    host.session().report(report(3));
+    assert_eq!(host.trouble(), Trouble::NoSpace);
     Ok(())
 }
 

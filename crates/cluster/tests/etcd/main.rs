@@ -9,6 +9,7 @@
 
 mod failures;
 mod host;
+mod lag;
 mod refusals;
 mod work;
 
@@ -18,7 +19,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Body = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Body); 12] = [
+const TESTS: [(&str, Body); 16] = [
     ("values_stand_under_the_lease_of_their_host", work::values),
     ("a_name_belongs_to_one_lease", work::names),
     ("one_host_leads_and_the_next_follows", work::election),
@@ -36,12 +37,22 @@ const TESTS: [(&str, Body); 12] = [
         failures::cut,
     ),
     ("a_slow_etcd_is_waited_for", failures::slow),
+    (
+        "who_lags_behind_a_compaction_reads_everything_again",
+        lag::compacted,
+    ),
+    ("an_etcd_that_comes_later_is_waited_for", lag::later),
+    ("one_accident_is_told_once", lag::told_once),
     ("a_full_etcd_keeps_leases", failures::full),
     (
         "an_emptied_etcd_takes_no_grants_at_first",
         failures::emptied,
     ),
     ("a_prefix_of_something_else_is_refused", refusals::prefixes),
+    (
+        "many_hosts_begin_at_the_same_moment",
+        refusals::first_of_many,
+    ),
     ("every_refusal_says_what_to_do", refusals::tls_and_login),
 ];
 

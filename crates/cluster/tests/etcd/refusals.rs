@@ -6,7 +6,7 @@ use nicety_cluster::{Credentials, Settings, Trouble};
 use nicety_testkit::etcd::{Etcd, Options};
 use nicety_testkit::runner::Skip;
 
-use crate::host::{Host, PREFIX, settings, single};
+use crate::host::{Host, PREFIX, settings, single, troubles};
 
 pub fn prefixes() -> Result<(), Skip> {
     let etcd = Etcd::start(single())?;
@@ -32,6 +32,27 @@ pub fn prefixes() -> Result<(), Skip> {
     etcd.told(&["put", "/nice-other", "1"]).unwrap();
     let mut good = Host::with(etcd.hub(), at("/nice"));
     good.until("joined", |_, status| status.joined);
+    Ok(())
+}
+
+/// None takes what another one has just written for somebody else's.
+pub fn first_of_many() -> Result<(), Skip> {
+    let etcd = Etcd::start(single())?;
+    for round in 0..8 {
+        let at = |host: u32| Settings {
+            prefix: format!("/nicety/{round}"),
+            ..settings(&etcd, &format!("h{host}"))
+        };
+        let mut hosts: Vec<Host> = (0..16)
+            .map(|host| Host::with(etcd.hub(), at(host)))
+            .collect();
+        for host in &mut hosts {
+            host.until("joined", |_, status| status.joined);
+            let said = troubles(&host.events);
+            let foreign = |said: &Trouble| matches!(said, Trouble::Foreign { .. });
+            assert!(!said.iter().any(foreign), "{said:?}");
+        }
+    }
     Ok(())
 }
 

@@ -31,6 +31,7 @@ mod bench;
 mod campaign;
 mod children;
 mod clocks;
+mod cluster;
 mod disk;
 mod driver;
 mod limits;

@@ -6,6 +6,7 @@
 //!                      sw (bridge)   eth0 ─── etcd
 //! ```
 
+mod alone;
 mod stage;
 
 use std::time::{Duration, Instant};

@@ -81,6 +81,8 @@ pub enum ClusterEvent {
         count: usize,
         /// One of them.
         key: String,
+        /// A newer program has written it, with this schema.
+        newer: Option<u64>,
     },
 }
 

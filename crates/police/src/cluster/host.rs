@@ -110,6 +110,8 @@ pub struct Host {
     /// Lease under which it was to be registered.
     registered: Option<i64>,
     told: Option<HostState>,
+    /// It was told that the host sends its safe shares only; until the next grant that is no news.
+    fallen: bool,
 }
 
 /// A lease that was renewed.
@@ -132,6 +134,7 @@ impl Host {
             acknowledged: 0,
             registered: None,
             told: None,
+            fallen: false,
         };
         host.safe = remembered.map_or_else(|| host.unknown(), |of| of.safe);
         host
@@ -173,8 +176,7 @@ impl Host {
             Lease::Ended { lease } if self.lease() == Some(lease) => {
                 self.let_go();
                 self.told = Some(HostState::Alone);
-                let why = FellBack::LeaseEnded;
-                vec![ClusterEvent::FellBack { why }]
+                self.fall(FellBack::LeaseEnded).into_iter().collect()
             }
             Lease::Ended { .. } => Vec::new(),
         }
@@ -192,8 +194,7 @@ impl Host {
             None => {
                 let had = self.grant.take().is_some();
                 self.safe = self.unknown();
-                let why = FellBack::GrantGone;
-                let fell = had.then_some(ClusterEvent::FellBack { why });
+                let fell = had.then(|| self.fall(FellBack::GrantGone)).flatten();
                 fell.into_iter().collect()
             }
             Some(Some(grant))
@@ -316,15 +317,26 @@ impl Host {
             (Some(_), Some(_)) => HostState::Granted,
         };
         let told = self.told.replace(state);
+        self.fallen &= state != HostState::Granted;
         let event = match (told, state) {
+            // The same lease was renewed after all, before the store ended it.
+            (Some(HostState::Alone), HostState::Granted) => Some(ClusterEvent::Granted {
+                number: self.number(),
+            }),
             (Some(HostState::Granted | HostState::Waiting), HostState::Alone) => {
-                let why = FellBack::NotRenewed;
-                Some(ClusterEvent::FellBack { why })
+                self.fall(FellBack::NotRenewed)
             }
             (None | Some(HostState::Alone), HostState::Waiting) => Some(ClusterEvent::NotAdmitted),
             _ => None,
         };
         (state, event)
+    }
+
+    /// The host falls back. One accident is told once, however many signs of it come: the deadline, then
+    /// the end of the lease, then a grant that is gone.
+    fn fall(&mut self, why: FellBack) -> Option<ClusterEvent> {
+        let is_new = !std::mem::replace(&mut self.fallen, true);
+        is_new.then_some(ClusterEvent::FellBack { why })
     }
 
     /// Number of the grant that it holds, or is about to.

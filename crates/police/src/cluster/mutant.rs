@@ -1,10 +1,11 @@
-//! Rules that the model test takes out one by one, to show that it notices. Outside of tests no
-//! rule can be taken out.
+//! Rules that the model test takes out one by one, to show that it notices; the campaign of accidents
+//! does the same through the feature `mutants`. Only tests have either: without, no rule can be taken
+//! out.
 
 /// A rule without which the cap does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code))]
-pub(super) enum Mutant {
+pub enum Mutant {
     /// A lowered grant counts as lowered before it is acknowledged.
     NoAcknowledgement,
     /// A leader forgets grants that were overwritten before they were acknowledged.
@@ -36,15 +37,17 @@ pub(super) enum Mutant {
 }
 
 /// Whether a rule is taken out.
-#[cfg(not(test))]
+#[cfg(not(any(test, feature = "mutants")))]
 pub(super) const fn is(_: Mutant) -> bool {
     false
 }
 
-#[cfg(test)]
-pub(super) use testing::{is, with};
+#[cfg(any(test, feature = "mutants"))]
+pub(super) use testing::is;
+#[cfg(any(test, feature = "mutants"))]
+pub use testing::with;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "mutants"))]
 mod testing {
     use std::cell::Cell;
 
@@ -58,8 +61,8 @@ mod testing {
         MUTANT.get() == Some(mutant)
     }
 
-    /// Runs with a rule taken out.
-    pub(in super::super) fn with<T>(mutant: Option<Mutant>, run: impl FnOnce() -> T) -> T {
+    /// Runs with a rule taken out of this thread.
+    pub fn with<T>(mutant: Option<Mutant>, run: impl FnOnce() -> T) -> T {
         MUTANT.set(mutant);
         let result = run();
         MUTANT.set(None);

@@ -11,7 +11,7 @@ use super::host::{Applied, Host, HostState, Lease, Orders, Registration, Remembe
 use super::leader::{Batch, Leader};
 use super::settings::HostSettings;
 use super::view::{Changes, View};
-use super::wire::HostReport;
+use super::wire::{GRANT_DIR, HostReport, LEDGER_KEY, WireError};
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -181,14 +181,29 @@ impl Node {
         Some(orders)
     }
 
-    /// Keys that cannot be read, when there are more of them.
+    /// Keys that cannot be read, when there are more of them. The ledger and other hosts' grants are left to
+    /// the leader: it says what follows from them ([`ClusterEvent::CannotRaise`]).
     fn garbage(&mut self) -> Option<ClusterEvent> {
-        let garbage = self.view.garbage();
-        let more = garbage.len() > std::mem::replace(&mut self.garbage, garbage.len());
-        let key = garbage.keys().next().filter(|_| more)?;
-        Some(ClusterEvent::Garbage {
+        let own = format!("{GRANT_DIR}{}", self.host.settings().name);
+        let of_leader = |key: &str| match key.starts_with(GRANT_DIR) {
+            true => key != own || self.leader.is_some(),
+            false => key == LEDGER_KEY,
+        };
+        let garbage = self.view.garbage().iter();
+        let garbage: Vec<_> = garbage.filter(|(key, _)| !of_leader(key)).collect();
+        let newer = |error: &WireError| match error {
+            WireError::Newer(schema) => Some(*schema),
+            WireError::Garbage(_) => None,
+        };
+        // One of a newer program says most.
+        let first = garbage.iter().find(|(_, error)| newer(error).is_some());
+        let first = first.or(garbage.first());
+        let event = first.map(|(key, error)| ClusterEvent::Garbage {
             count: garbage.len(),
-            key: key.clone(),
-        })
+            key: (*key).clone(),
+            newer: newer(error),
+        });
+        let more = garbage.len() > std::mem::replace(&mut self.garbage, garbage.len());
+        event.filter(|_| more)
     }
 }

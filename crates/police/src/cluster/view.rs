@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::{
     GRANT_DIR, HostGrant, HostReport, LEADER_DIR, LEDGER_KEY, Leadership, Ledger, MARKER,
-    MEMBER_DIR, Member, REPORT_DIR, SCHEMA_KEY, Wire, WireError, is_host_name,
+    MEMBER_DIR, Member, REPORT_DIR, SCHEMA, SCHEMA_KEY, Wire, WireError, is_host_name,
 };
 
 /// One key that was written or has gone.
@@ -163,12 +163,15 @@ impl View {
     fn put(&mut self, key: &str, bytes: &[u8], lease: i64) {
         self.garbage.remove(key);
         if key == SCHEMA_KEY {
-            if bytes != MARKER.as_bytes() {
-                let wrong = WireError::Garbage("another program's marker".to_owned());
+            if let Err(wrong) = check_marker(bytes) {
                 self.garbage.insert(key.to_owned(), wrong);
             }
         } else if key == LEDGER_KEY {
-            let read = Ledger::decode(bytes);
+            // A transaction compares the ledger's bytes: one with fields of another version never compares equal.
+            let read = Ledger::decode(bytes).and_then(|ledger| match ledger.encode() == bytes {
+                true => Ok(ledger),
+                false => Err(WireError::Garbage("fields of another version".to_owned())),
+            });
             if let Err(error) = &read {
                 self.garbage.insert(key.to_owned(), error.clone());
             }
@@ -225,6 +228,21 @@ impl View {
         T::decode(bytes)
             .map_err(|error| self.garbage.insert(key.to_owned(), error))
             .ok()
+    }
+}
+
+/// Whether a marker is ours, and of this version.
+fn check_marker(bytes: &[u8]) -> Result<(), WireError> {
+    let text = String::from_utf8_lossy(bytes);
+    let number = |text: &str| {
+        text.rsplit_once(' ')
+            .and_then(|(_, number)| number.parse().ok())
+    };
+    let family = MARKER.trim_end_matches(|c: char| c.is_ascii_digit());
+    match number(&text).filter(|_| text.starts_with(family)) {
+        _ if text == MARKER => Ok(()),
+        Some(schema) if schema > u64::from(SCHEMA) => Err(WireError::Newer(schema)),
+        _ => Err(WireError::Garbage("another program's marker".to_owned())),
     }
 }
 

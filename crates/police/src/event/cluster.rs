@@ -1,8 +1,11 @@
 //! Events of a cluster in words.
 
+use nicety_model::counted::plural;
+
 use super::Priority;
 use crate::cluster::ClusterEvent;
 use crate::cluster::event::{FellBack, PolicyKey};
+use crate::cluster::wire::SCHEMA;
 use crate::explain::readable;
 
 /// Field for journalctl(1) to select by; none for what is for the terminal only.
@@ -95,10 +98,20 @@ pub(super) fn words(event: &ClusterEvent) -> String {
             "cluster: hosts = {hosts}, but {known} are known; raise it in every policy, or forget hosts that are gone"
         ),
         ClusterEvent::CannotRaise { key } => format!(
-            "cluster: no grant is raised while the key {key} cannot be read; remove it with etcdctl del"
+            "cluster: no grant is raised while the key {key} cannot be read; run the same nicety on all hosts, \
+             or remove what is not its own with etcdctl del"
         ),
-        ClusterEvent::Garbage { count, key } => format!(
-            "cluster: {count} keys below the prefix cannot be read and are ignored, as {key}; remove them with etcdctl del"
+        ClusterEvent::Garbage {
+            key,
+            newer: Some(schema),
+            ..
+        } => format!(
+            "cluster: a newer nicety wrote the key {key} (schema {schema}, this one reads {SCHEMA}); \
+             run the same nicety on all hosts"
+        ),
+        ClusterEvent::Garbage { count, key, .. } => format!(
+            "cluster: cannot read {} below the prefix, as {key}; remove what is not nicety's with etcdctl del",
+            plural(*count, "key")
         ),
     }
 }

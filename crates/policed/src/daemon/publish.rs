@@ -69,8 +69,11 @@ impl Daemon {
     }
 
     pub(super) fn publish(&mut self, decision: Decision, begin: Instant) {
+        let cluster = self.cluster.as_ref().map(Cluster::state);
         if let Some(record) = &mut self.record {
-            record.take(&decision);
+            let tenants = self.policy.tenants.iter();
+            let names: Vec<&str> = tenants.map(|tenant| tenant.name.as_str()).collect();
+            record.take(&decision, &names, cluster.as_ref());
         }
         let state = State {
             schema: SCHEMA,
@@ -86,7 +89,7 @@ impl Daemon {
             writes: self.writes,
             errors: self.errors,
             reloads: self.reloads.clone(),
-            cluster: self.cluster.as_ref().map(Cluster::state),
+            cluster,
             tenants: Vec::new(),
             decision,
         };

@@ -170,22 +170,18 @@ impl Held {
                 .iter()
                 .enumerate()
                 .filter(|(_, (of, _))| *of == tenant);
-            let there: Vec<(usize, BitRate, Steps)> = ports
+            let there: (Vec<usize>, Vec<(BitRate, Steps)>) = ports
                 .filter_map(|(index, (_, name))| {
                     let found = look.take(index, name);
                     let limit = found.seen.limit.filter(|limit| limit.0 > 0)?;
                     let steps = found.setup.map_or_else(Steps::tc, |setup| setup.steps);
-                    found.seen.present.then_some((index, limit, steps))
+                    found.seen.present.then_some((index, (limit, steps)))
                 })
-                .collect();
+                .unzip();
             let safe = self.safe.get(tenant).copied().unwrap_or_default();
-            let each = BitRate(safe.0 / (there.len().max(1) as u64)).max(LEAST_RATE);
-            let wanted = there.into_iter().map(|(index, limit, steps)| {
-                let rate = BitRate::from_bps(steps.down(each.bps(), 0.0));
-                (index, limit, rate)
-            });
-            let high = wanted.filter(|(_, limit, rate)| limit > rate);
-            above.extend(high.map(|(index, _, rate)| (index, (rate, burst))));
+            let (indices, limits) = there;
+            let lower = indices.into_iter().zip(lowered(safe, &limits));
+            above.extend(lower.filter_map(|(index, rate)| Some((index, (rate?, burst)))));
         }
         let mut lowered = 0;
         for (index, limit) in above {
@@ -195,5 +191,55 @@ impl Held {
             }
         }
         Ok(lowered)
+    }
+}
+
+/// What each port of a tenant is lowered to, which has such a limit and takes such steps: an equal part of the safe
+/// share, or the lowest that the port takes, never 0, which means no limit. None for one that is low already.
+fn lowered(safe: BitRate, ports: &[(BitRate, Steps)]) -> Vec<Option<BitRate>> {
+    let each = BitRate(safe.0 / (ports.len().max(1) as u64)).max(LEAST_RATE);
+    let rates = ports.iter().map(|(limit, steps)| {
+        let rate = BitRate::from_bps(steps.down(each.bps(), 0.0));
+        (*limit > rate).then_some(rate)
+    });
+    rates.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_police::driver::Driver;
+
+    use super::*;
+
+    fn function(driver: &str) -> Steps {
+        let range = Driver::find(driver, None).rate.unwrap();
+        range.steps(BitRate::from_mbit(10_000))
+    }
+
+    #[test]
+    fn ports_are_lowered_to_equal_parts_and_never_raised() {
+        let mbit = BitRate::from_mbit;
+        let tc = Steps::tc();
+        assert_eq!(
+            lowered(mbit(10), &[(mbit(20), tc), (mbit(3), tc)]),
+            [Some(mbit(5)), None]
+        );
+        // A share of nothing closes a port as far as it can be closed.
+        assert_eq!(lowered(BitRate(0), &[(mbit(20), tc)]), [Some(LEAST_RATE)]);
+        assert_eq!(lowered(BitRate(0), &[(LEAST_RATE, tc)]), [None]);
+    }
+
+    #[test]
+    fn functions_are_lowered_to_steps_of_their_driver() {
+        let mbit = BitRate::from_mbit;
+        let (mlx5, i40e) = (function("mlx5_core"), function("i40e"));
+        assert_eq!(
+            lowered(BitRate(7_700_000), &[(mbit(20), mlx5)]),
+            [Some(mbit(7))]
+        );
+        // 0 would take the limit away: the lowest step instead.
+        assert_eq!(lowered(BitRate(0), &[(mbit(20), mlx5)]), [Some(mbit(1))]);
+        assert_eq!(lowered(mbit(20), &[(mbit(500), i40e)]), [Some(mbit(50))]);
+        assert_eq!(lowered(mbit(20), &[(mbit(50), i40e)]), [None]);
     }
 }

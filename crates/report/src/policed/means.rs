@@ -43,6 +43,7 @@ fn together(periods: &[PolicedPeriod]) -> PeriodMean {
         hard_bps: mean(tenant, |r| r.hard_bps),
         soft_bps: all(tenant, |r| r.soft_bps),
         limit_bps: mean(tenant, |r| r.limit_bps),
+        granted: None,
     };
     PeriodMean {
         at_s: periods.last().map_or(0.0, |period| period.at_s),

@@ -109,6 +109,8 @@ impl Member {
                 .arg("--trusted-ca-file")
                 .arg(pki.ca());
         }
+        // Logins of tests are many, and a costly hash of passwords protects nobody there.
+        command.args(["--bcrypt-cost", "4"]).args(options.more);
         if let Some(bytes) = options.quota_bytes {
             command.args(["--quota-backend-bytes", &bytes.to_string()]);
         }

@@ -34,7 +34,7 @@ pub struct Host {
 }
 
 impl Host {
-    fn new(etcd: &Etcd, number: u8, dir: &Path) -> Self {
+    pub fn new(etcd: &Etcd, number: u8, dir: &Path) -> Self {
         let [ns, guest, sink] = ["host", "guest", "sink"].map(|name| NetNs::create(name).unwrap());
         etcd.join(&ns, number).unwrap();
         let links = Links::open(&ns).unwrap();
@@ -63,18 +63,36 @@ impl Host {
 
     /// Starts its daemon with `dir/policy.toml`.
     pub fn start(&mut self, dir: &Path) {
+        self.start_with(dir, &[]);
+    }
+
+    /// The same with more words.
+    pub fn start_with(&mut self, dir: &Path, more: &[&str]) {
         let policy = dir.join("policy.toml");
         let words = ["run", policy.to_str().unwrap(), "--label", &self.name];
+        let words = [&words[..], more].concat();
         let call = self.police(&words, &["setpriv", "--pdeathsig", "KILL"]);
-        self.daemon = Some(call.limit(Duration::from_secs(150)).start());
+        self.daemon = Some(call.limit(Duration::from_secs(900)).start());
+    }
+
+    /// Its network namespace.
+    #[allow(dead_code, reason = "the tests of accidents do without")]
+    pub fn namespace(&self) -> &NetNs {
+        &self.ns
+    }
+
+    /// Sends as much, in Mbit/s.
+    pub fn send(&self, mbit: u64) {
+        self.sender.send(mbit);
     }
 
     /// Runs `nicety police` with these words here.
+    #[allow(dead_code, reason = "the tests of accidents do without")]
     pub fn run(&self, words: &[&str]) -> Ended {
         self.police(words, &[]).run()
     }
 
-    fn police(&self, words: &[&str], below: &[&str]) -> Call {
+    pub fn police(&self, words: &[&str], below: &[&str]) -> Call {
         let state = ["--state", self.state.to_str().unwrap()];
         let words = ["police"].iter().chain(words).chain(&state);
         let (id, fd) = (std::process::id(), self.ns.as_fd().as_raw_fd());
@@ -84,9 +102,15 @@ impl Host {
 
     /// What the kernel lets pass, in Mbit/s.
     pub fn limit(&self) -> f64 {
+        self.shaped()
+            .unwrap_or_else(|| panic!("{} has no limit", self.name))
+    }
+
+    /// The same; none before the first daemon has set one.
+    pub fn shaped(&self) -> Option<f64> {
         match Shapers::open(&self.ns).unwrap().read("a1").unwrap() {
-            PortLimit::Limited(shape) => shape.rate.bps() / 1e6,
-            other => panic!("{}: {other:?}", self.name),
+            PortLimit::Limited(shape) => Some(shape.rate.bps() / 1e6),
+            _ => None,
         }
     }
 
@@ -106,7 +130,7 @@ impl Host {
         Links::open(&self.sink).unwrap().counters().unwrap()["u0"].rx_bytes
     }
 
-    fn said(&self) -> String {
+    pub fn said(&self) -> String {
         self.daemon
             .as_ref()
             .map_or_else(String::new, Running::stderr)
@@ -146,6 +170,9 @@ pub struct Stage {
     pub hosts: Vec<Host>,
     /// Most of all hosts in two seconds, in Mbit/s.
     pub highest: f64,
+    /// Longest time in which the ports together let more pass than the cap and 1 %.
+    pub over: Duration,
+    over_since: Option<Instant>,
     watch: Watch,
 }
 
@@ -155,6 +182,8 @@ impl Stage {
         Self {
             hosts: NUMBERS.map(|number| Host::new(etcd, number, dir)).into(),
             highest: 0.0,
+            over: Duration::ZERO,
+            over_since: None,
             watch: Watch {
                 samples: Vec::new(),
             },
@@ -166,16 +195,7 @@ impl Stage {
         let begin = Instant::now();
         let mut row = 0;
         while row < 3 {
-            std::thread::sleep(Duration::from_millis(200));
-            let arrived = self.hosts.iter().map(Host::arrived).collect();
-            self.watch.samples.push((Instant::now(), arrived));
-            let sum: f64 = self.watch.rates(Duration::from_secs(2)).iter().sum();
-            // Frames are counted with their headers; a period of the limiters may be cut off at either end.
-            self.highest = self.highest.max(sum);
-            assert!(
-                sum <= 1.1 * TOTAL,
-                "{what}: {sum:.1} Mbit/s arrive of {TOTAL}"
-            );
+            self.look(what);
             let rates = self.watch.rates(Duration::from_secs(1));
             row = if wanted(&self.hosts, &rates) {
                 row + 1
@@ -198,10 +218,30 @@ impl Stage {
         );
     }
 
+    /// Counts once, a fifth of a second after the last time.
+    pub fn look(&mut self, what: &str) {
+        std::thread::sleep(Duration::from_millis(200));
+        let arrived = self.hosts.iter().map(Host::arrived).collect();
+        self.watch.samples.push((Instant::now(), arrived));
+        let sum: f64 = self.watch.rates(Duration::from_secs(2)).iter().sum();
+        // Frames are counted with their headers; a period of the limiters may be cut off at either end.
+        self.highest = self.highest.max(sum);
+        assert!(
+            sum <= 1.1 * TOTAL,
+            "{what}: {sum:.1} Mbit/s arrive of {TOTAL}"
+        );
+        let limits: Option<f64> = self.hosts.iter().map(Host::shaped).sum();
+        self.over_since = match limits.is_some_and(|sum| sum > 1.01 * TOTAL) {
+            true => Some(self.over_since.unwrap_or_else(Instant::now)),
+            false => None,
+        };
+        let over = self.over_since.map(|since| since.elapsed());
+        self.over = self.over.max(over.unwrap_or_default());
+    }
+
     pub fn send(&self, on: [bool; 3]) {
         for (host, on) in self.hosts.iter().zip(on) {
-            let mbit = if on { WISH_MBIT } else { 0 };
-            host.sender.send(mbit);
+            host.send(if on { WISH_MBIT } else { 0 });
         }
     }
 }

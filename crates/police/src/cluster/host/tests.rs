@@ -139,3 +139,49 @@ fn it_takes_part_once_per_lease_and_only_with_safe_limits() {
     assert_eq!(host.register(false), None);
     assert_eq!(host.register(true).map(|of| of.lease), Some(8));
 }
+
+fn told(host: &mut Host, now: Duration) -> Option<ClusterEvent> {
+    host.state(now).1
+}
+
+#[test]
+fn one_fall_is_told_once() {
+    let mut host = host(None, None);
+    let fell = |why| Some(ClusterEvent::FellBack { why });
+    host.take_lease(renewed(7, at(0)));
+    host.take(Some(&record(7, 3, 60, 20)));
+    assert_eq!(told(&mut host, at(1)), None);
+    assert_eq!(told(&mut host, at(8)), fell(FellBack::NotRenewed));
+    // The end of the lease and of the grant are of the same fall.
+    assert_eq!(host.take_lease(Lease::Ended { lease: 7 }), []);
+    host.take_lease(renewed(8, at(20)));
+    host.take(None);
+    host.take_lease(Lease::Ended { lease: 8 });
+    host.take_lease(renewed(9, at(30)));
+    host.take(Some(&record(9, 5, 60, 20)));
+    let number = 5;
+    assert_eq!(
+        told(&mut host, at(31)),
+        Some(ClusterEvent::Granted { number })
+    );
+    // The next one is news again, whatever is its first sign.
+    let ended = host.take_lease(Lease::Ended { lease: 9 });
+    assert_eq!(ended.into_iter().next(), fell(FellBack::LeaseEnded));
+    assert_eq!(told(&mut host, at(32)), None);
+}
+
+#[test]
+fn a_lease_that_is_renewed_late_brings_the_grant_back() {
+    let mut host = host(None, None);
+    host.take_lease(renewed(7, at(0)));
+    host.take(Some(&record(7, 3, 60, 20)));
+    told(&mut host, at(1));
+    assert!(told(&mut host, at(8)).is_some());
+    host.take_lease(renewed(7, at(8)));
+    let back = ClusterEvent::Granted { number: 3 };
+    assert_eq!(told(&mut host, at(9)), Some(back));
+    assert_eq!(told(&mut host, at(10)), None);
+    let why = FellBack::NotRenewed;
+    let again = ClusterEvent::FellBack { why };
+    assert_eq!(told(&mut host, at(20)), Some(again));
+}

@@ -56,6 +56,37 @@ fn member(machine: &str) -> Vec<u8> {
 }
 
 #[test]
+fn a_newer_version_is_told_from_garbage() {
+    let view = view(vec![
+        put("schema", b"nicety cluster 2", 0),
+        put("report/a", br#"{"schema":2}"#, 7),
+        // Other fields of a ledger would be lost in the next one, and nothing that compares it would be written.
+        put(
+            "ledger",
+            br#"{"schema":1,"sequence":3,"revision":9,"digest":5,"more":1}"#,
+            0,
+        ),
+    ]);
+    let garbage = view.garbage();
+    assert_eq!(garbage["schema"], WireError::Newer(2));
+    assert_eq!(garbage["report/a"], WireError::Newer(2));
+    assert!(matches!(garbage["ledger"], WireError::Garbage(_)));
+    assert!(view.ledger().is_err());
+    assert!(check_marker(MARKER.as_bytes()).is_ok());
+    for other in [
+        "nicety cluster",
+        "nicety cluster x",
+        "web 2",
+        "nicety cluster 0",
+    ] {
+        assert!(matches!(
+            check_marker(other.as_bytes()),
+            Err(WireError::Garbage(_))
+        ));
+    }
+}
+
+#[test]
 fn a_grant_is_acknowledged_by_its_number_under_the_present_lease() {
     let with = |report_lease, grant_lease, holds| {
         view(vec![

@@ -1,0 +1,40 @@
+#!/bin/bash
+# Accidents in one cap over many hosts: NICETY_FAULTS (100) of each kind, in a quarter of an hour. The table is
+# target/faults-cluster.md. Clusters of simulated hosts go on beside each other on a real etcd; three real daemons with
+# real packets go on beside them, with a twentieth as many accidents.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/toolchain.sh
+out=${CARGO_TARGET_DIR:-target}/faults-cluster
+export NICETY_FAULTS=${NICETY_FAULTS:-100} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
+# As an ordinary user they would be the same.
+export NICETY_TEST_ROOT_ONLY=1
+
+cargo test --locked -p nicety-cluster -p nicety --test faults --no-run --message-format=json-render-diagnostics >"$out.json"
+# Below crates/$1, with the words that follow.
+program() {
+    local folder=$PWD/crates/$1 exe
+    shift
+    exe=$(sed -n "s|.*\"manifest_path\":\"$folder/Cargo.toml\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$out.json")
+    (cd "$folder" && CARGO_MANIFEST_DIR=$folder "$exe" "$@" 2>&1)
+}
+rm -f "$out"-*.log
+status=0
+begun=$SECONDS
+program nicety --nocapture --ignored cluster:: >"$out-daemons.log" &
+daemons=$!
+program cluster | tee "$out-simulated.log" || status=$?
+wait "$daemons" || status=$?
+grep -v '^FAULT' "$out-daemons.log" || true
+{
+    echo "Seed: $NICETY_FAULTS_SEED. Repeat with NICETY_FAULTS_SEED. Time: $((SECONDS - begun)) s."
+    echo
+    echo "| scene | accident | count | result |"
+    echo "|---|---|---:|---|"
+    cat "$out"-*.log | grep -o 'FAULT | .*' | cut -c 7- | sort || true
+    echo
+    cat "$out"-*.log | grep -o 'SKIP .*' | sed 's/^/- /' || true
+    grep -h 'most that all hosts\|most in two seconds' "$out"-*.log || true
+} >"$out.md"
+cat "$out.md"
+exit "$status"
