@@ -6,8 +6,7 @@ use nicety_model::policed::{
     PolicedRates, PolicedStands, PolicedSummary, PolicedTenant,
 };
 
-use crate::cluster::LocalDemand;
-use crate::controller::{Decision, TenantDecision};
+use crate::controller::Decision;
 use crate::policy::Policy;
 use crate::report::{ClusterPart, ClusterStands, ClusterTenant};
 
@@ -47,15 +46,15 @@ pub fn period(
     names: &[&str],
     part: Option<&ClusterPart>,
 ) -> PolicedPeriod {
-    let granted = |index: usize, decided: &TenantDecision| {
+    let granted = |index: usize| {
         let mut tenants = part?.tenants.iter();
         let of = tenants.find(|of| Some(&of.tenant.as_str()) == names.get(index))?;
-        Some(grant(decided, of))
+        Some(grant(of))
     };
     let whole = |bps: Option<f64>| bps.map(f64::round);
     let tenants = decision.tenants.iter().enumerate();
     let tenants = tenants.map(|(index, tenant)| PolicedRates {
-        granted: granted(index, tenant),
+        granted: granted(index),
         rate_bps: tenant.rate_bps.round(),
         demand_bps: whole(tenant.demand_bps),
         hard_bps: tenant.cap_bps.round(),
@@ -97,10 +96,9 @@ fn cluster(part: &ClusterPart) -> PolicedCluster {
     }
 }
 
-fn grant(decided: &TenantDecision, of: &ClusterTenant) -> PolicedGrant {
-    let local = LocalDemand::of(decided, of.max);
+fn grant(of: &ClusterTenant) -> PolicedGrant {
     PolicedGrant {
-        demand_bps: local.demand.map(|demand| demand.bps()),
+        demand_bps: of.demand.map(|demand| demand.bps()),
         max_bps: of.max.bps(),
         guarantee_bps: of.guarantee.bps(),
         safe_bps: of.safe.bps(),
@@ -145,6 +143,7 @@ mod tests {
     use nicety_model::BitRate;
 
     use super::*;
+    use crate::controller::TenantDecision;
 
     fn rates(rate: f64, demand: Option<f64>, limit: f64) -> PolicedRates {
         PolicedRates {
@@ -231,6 +230,7 @@ mod tests {
             trouble: None,
             tenants: vec![ClusterTenant {
                 tenant: "blue".to_owned(),
+                demand: Some(BitRate(5_000_000)),
                 max: BitRate(6_000_000),
                 guarantee: BitRate(2_000_000),
                 safe: BitRate(1_000_000),

@@ -51,6 +51,8 @@ pub(crate) struct Cluster {
     reported: Duration,
     /// It has reported since it led last.
     leads_next: bool,
+    /// What it has reported last.
+    said: BTreeMap<String, LocalDemand>,
     /// Grants of the controller as they were given last.
     given: BTreeMap<String, BitRate>,
     told: Told,
@@ -102,6 +104,7 @@ impl Cluster {
                 .collect(),
             reported: Duration::ZERO,
             leads_next: false,
+            said: BTreeMap::new(),
             given: BTreeMap::new(),
             told: Told::default(),
             unguarded: None,
@@ -180,7 +183,8 @@ impl Cluster {
             let demand = LocalDemand::of(decided, controller.wants(*at), granted);
             Some((name.clone(), demand))
         });
-        let local = local.collect();
+        let local: BTreeMap<String, LocalDemand> = local.collect();
+        self.said.clone_from(&local);
         self.feed(&Input::Period(local));
         self.leads_next = true;
     }
@@ -202,6 +206,7 @@ impl Cluster {
             let limit = self.limit(name);
             ClusterTenant {
                 tenant: name.clone(),
+                demand: self.said.get(name).and_then(|said| said.demand),
                 max: limit.max,
                 guarantee: limit.guarantee,
                 safe: self.orders.safe.get(name).copied().unwrap_or_default(),

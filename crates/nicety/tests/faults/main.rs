@@ -23,6 +23,8 @@ mod plan_file;
 #[path = "../../../history/tests/server/mod.rs"]
 #[allow(dead_code, reason = "shared with the tests of the history")]
 mod server;
+#[path = "../police/sender.rs"]
+mod sender;
 #[path = "../police/uplink.rs"]
 #[allow(dead_code, reason = "shared with the tests of the police")]
 mod uplink;

@@ -72,6 +72,13 @@ impl From<HostState> for ClusterStands {
 pub struct ClusterTenant {
     /// Name.
     pub tenant: String,
+    /// What the host has last said that it wants; absent when only the grant holds it.
+    #[serde(
+        rename = "demand_bps",
+        skip_serializing_if = "Option::is_none",
+        default
+    )]
+    pub demand: Option<BitRate>,
     /// At most, now.
     #[serde(rename = "max_bps")]
     pub max: BitRate,
