@@ -91,8 +91,8 @@ fn answer(fleet: &FleetReport) -> Vec<Vec<String>> {
         second.push(format!("Without siblings: {names}."));
     }
     if fleet.riskier > 0 {
-        let riskier = plural(fleet.riskier, "riskier finding");
-        second.push(format!("{riskier} left out."));
+        let riskier = plural(fleet.riskier, "finding");
+        second.push(format!("Riskier than asked for: {riskier}."));
     }
     let mut left = Vec::new();
     if !fleet.older.is_empty() {

@@ -55,14 +55,17 @@ impl Kept {
     }
 }
 
+/// Findings of one kind, each with the index of its host.
+type OfKind<'a> = Vec<(usize, &'a Kept)>;
+
 /// A row for each rule and reason, those that bring most first, then those of most hosts, then the safe
 /// ones.
 pub(super) fn table(hosts: &[Host], words: &Words) -> Vec<FleetFinding> {
-    let mut kinds: BTreeMap<(&str, &str, &str), Vec<(usize, &Kept)>> = BTreeMap::new();
+    let mut kinds: BTreeMap<[&str; 3], OfKind<'_>> = BTreeMap::new();
     for (at, host) in hosts.iter().enumerate() {
         for kept in &host.findings {
             let key = [kept.id, kept.rule, kept.why].map(|number| words.value_of(number));
-            kinds.entry(key.into()).or_default().push((at, kept));
+            kinds.entry(key).or_default().push((at, kept));
         }
     }
     let rows = kinds.into_values();

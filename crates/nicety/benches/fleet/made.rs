@@ -65,7 +65,7 @@ fn plant(files: &mut Files, at: usize) -> Result<()> {
         (
             "net.core.rmem_max",
             "proc/sys/net/core/rmem_max",
-            "4194304\n",
+            "8388608\n",
         ),
     ] {
         if planted(setting) {

@@ -19,7 +19,9 @@ pub(super) fn blocks(fleet: &FleetReport, medium: Medium) -> Vec<Block> {
     }
     let mut blocks = Vec::new();
     if medium == Medium::Terminal {
-        blocks.push(Block::text("Differences between siblings:"));
+        // A heading that the section has elsewhere.
+        let heading = "Differences between siblings".to_owned();
+        blocks.push(Block::Steps(heading, Vec::new()));
     }
     blocks.push(Block::Table(table(fleet, medium)));
     blocks
