@@ -135,10 +135,7 @@ fn a_page_holds_a_thousand_hosts() {
     assert_eq!(count(&html, "#hosts tbody tr"), 100);
     assert_eq!(count(&html, "#hosts noscript.rest"), 1);
     let (_, hosts) = text.split_once("id=\"hosts\"").unwrap();
-    for name in names(1..=1000) {
-        let file = format!("captures/{name}.json");
-        assert!(hosts.contains(&file), "{file}");
-    }
+    assert_eq!(hosts.matches(">captures/kvm").count(), 1000);
     // Long lists of hosts wait below their number.
     assert!(count(&html, "#differences details.folded") > 0);
     assert!(text.len() < 2_000_000, "{}", text.len());

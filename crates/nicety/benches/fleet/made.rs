@@ -58,7 +58,7 @@ pub fn write(folder: &Path, hosts: usize) -> Result<(usize, u64)> {
 fn plant(files: &mut Files, at: usize) -> Result<()> {
     let planted = |setting: &str| {
         let one_in = PLANTED.iter().find(|(name, _)| *name == setting);
-        one_in.is_some_and(|(_, one_in)| at % one_in == 0)
+        one_in.is_some_and(|(_, one_in)| at.is_multiple_of(*one_in))
     };
     for (setting, file, text) in [
         ("kernel", "proc/sys/kernel/osrelease", "6.1.0-28-amd64\n"),
