@@ -20,11 +20,11 @@ mod lab;
 mod leftovers;
 #[path = "../cli/plan_file.rs"]
 mod plan_file;
+#[path = "../police/sender.rs"]
+mod sender;
 #[path = "../../../history/tests/server/mod.rs"]
 #[allow(dead_code, reason = "shared with the tests of the history")]
 mod server;
-#[path = "../police/sender.rs"]
-mod sender;
 #[path = "../police/uplink.rs"]
 #[allow(dead_code, reason = "shared with the tests of the police")]
 mod uplink;
