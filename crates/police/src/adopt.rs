@@ -26,6 +26,8 @@ use nicety_model::traffic_control::{Handle, TrafficControl};
 
 /// Number of all disciplines and filters that nicety makes.
 const OURS: u16 = 0x6e63;
+/// Priority of the filter that nicety makes.
+const FIRST: u16 = 1;
 
 /// An interface of a host, as far as limits need it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -99,6 +101,8 @@ pub struct Adopted {
     pub ceil: Option<BitRate>,
     /// Bytes that may pass at once beyond it.
     pub burst_bytes: u64,
+    /// Priority of its filter: lower ones are asked first. 0 at the root, where there is none.
+    pub priority: u16,
     /// The kernel's messages about all its parts, in the order in which they were made: what puts it back.
     pub raw: Vec<Vec<u8>>,
 }
@@ -107,6 +111,16 @@ impl Adopted {
     /// What the owner gets at most.
     pub fn most(&self) -> BitRate {
         self.ceil.unwrap_or(self.rate)
+    }
+
+    /// Why it cannot be shared below; none where a filter of nicety's can come before it.
+    pub fn bars(&self) -> Option<Unknown> {
+        let first = self.way == Way::Sends && self.priority <= FIRST;
+        first.then_some(Unknown::First {
+            by: self.by,
+            most: self.most(),
+            priority: self.priority,
+        })
     }
 }
 
@@ -148,6 +162,18 @@ pub enum Unknown {
     Elsewhere {
         /// Name, or number where there is none.
         to: String,
+    },
+    /// A limit that no filter can come before.
+    #[error(
+        "{by} limits it to {most} by a filter of priority {priority}, and none can come before that"
+    )]
+    First {
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+        /// Priority of its filter.
+        priority: u16,
     },
     /// Classes of which not one takes all.
     #[error("htb {handle} has {classes} classes, and none of them takes all frames")]

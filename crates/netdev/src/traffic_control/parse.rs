@@ -6,7 +6,7 @@ use nicety_model::traffic_control::{
     Action, Bucket, Class, Filter, Handle, Police, Qdisc, QdiscLimit, burst_bytes,
 };
 
-use crate::raw::{Attributes, text, u32_at, u64_at};
+use crate::raw::{Attributes, text, u16_at, u32_at, u64_at};
 use crate::tc::{TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS};
 
 const TCA_TBF_PARMS: u16 = 1;
@@ -17,6 +17,7 @@ const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
 const TCA_U32_SEL: u16 = 5;
 const TCA_BASIC_EMATCHES: u16 = 2;
+const TCA_EMATCH_TREE_HDR: u16 = 1;
 const TCA_POLICE_TBF: u16 = 1;
 const TCA_POLICE_RATE64: u16 = 8;
 const TCA_POLICE_PKTRATE64: u16 = 10;
@@ -108,7 +109,7 @@ pub(super) fn filter(body: &[u8]) -> Option<Filter> {
     // Where actions are, and the policers of the time before there were actions.
     let (takes_all, actions, policer) = match kind {
         "u32" => (selects_all(options.find(TCA_U32_SEL)?), 7, 6),
-        "basic" => (options.find(TCA_BASIC_EMATCHES).is_none(), 3, 4),
+        "basic" => (matches_all(options.find(TCA_BASIC_EMATCHES)), 3, 4),
         "matchall" => (true, 2, 0),
         "fw" => (false, 4, 2),
         _ => (false, 3, 0),
@@ -139,6 +140,13 @@ fn selects_all(selector: &[u8]) -> bool {
     let keys = selector.get(SELECTOR..).unwrap_or_default();
     let mut keys = keys.chunks_exact(KEY).take(usize::from(*count));
     flags & TC_U32_TERMINAL != 0 && keys.all(|key| u32_at(key, 0) == Some(0))
+}
+
+/// Whether a tree of ematches has none: the kernel tells of an empty one, too (`tcf_em_tree_dump` of
+/// net/sched/ematch.c).
+fn matches_all(tree: Option<&[u8]>) -> bool {
+    let count = |tree| u16_at(Attributes::of(tree).find(TCA_EMATCH_TREE_HDR)?, 0);
+    tree.is_none_or(|tree| count(tree) == Some(0))
 }
 
 fn action(attributes: Attributes<'_>) -> Option<Action> {

@@ -1,8 +1,9 @@
 //! A policy from what other programs have set on a host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use nicety_model::traffic_control::Action;
 use nicety_model::{BitRate, SCHEMA};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,8 +68,17 @@ pub fn import(host: &BTreeMap<u32, Interface>, only: &[String]) -> ImportReport 
         .map(|(index, port)| (&port.name, *index))
         .collect();
     ports.sort();
+    // Where the filters of a port send frames is a part of its limit, and no port.
+    let actions = host.values().flat_map(|port| &port.control.filters);
+    let actions = actions.flat_map(|filter| &filter.actions);
+    let parts: BTreeSet<u32> = actions
+        .filter_map(|action| match action {
+            Action::Redirect(to) => Some(*to),
+            Action::Police(_) | Action::Other(_) => None,
+        })
+        .collect();
     for (name, index) in ports {
-        if !only.is_empty() && !only.contains(name) {
+        if parts.contains(&index) || !only.is_empty() && !only.contains(name) {
             continue;
         }
         let found = look(index, host);
@@ -82,6 +92,10 @@ pub fn import(host: &BTreeMap<u32, Interface>, only: &[String]) -> ImportReport 
 impl ImportReport {
     fn add(&mut self, port: &str, found: Result<Adopted, Unknown>) {
         let port = port.to_owned();
+        let found = found.and_then(|limit| match limit.bars() {
+            Some(why) => Err(why),
+            None => Ok(limit),
+        });
         match found {
             Ok(limit) => self.limits.push(ImportedLimit {
                 port,

@@ -89,6 +89,7 @@ fn one(
         way: Way::Sends,
         rate: bucket.rate,
         ceil: None,
+        priority: filter.priority,
         burst_bytes: bucket.burst_bytes,
         raw,
     })

@@ -36,6 +36,7 @@ fn token_bucket(qdisc: &Qdisc, bucket: Bucket) -> Adopted {
     Adopted {
         by: By::Tc,
         way: Way::Receives,
+        priority: 0,
         rate: bucket.rate,
         ceil: None,
         burst_bytes: bucket.burst_bytes,
@@ -90,6 +91,7 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
     Ok(Adopted {
         by: by(qdisc, top, &filters, control),
         way: Way::Receives,
+        priority: 0,
         rate: rate.rate,
         ceil: (ceil.rate != rate.rate).then_some(ceil.rate),
         burst_bytes: rate.burst_bytes,

@@ -217,6 +217,7 @@ fn a_redirect_limits_by_the_bucket_that_it_leads_to() {
             "{name}"
         );
         assert_eq!(adopted.raw.len(), 3);
+        assert_eq!(adopted.bars().is_some(), priority == 1);
     }
     // Ours is nothing of others.
     assert_eq!(redirected("nicety7", Handle::new(OURS, 0), 1), None);

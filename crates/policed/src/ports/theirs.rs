@@ -89,7 +89,10 @@ impl Theirs {
     pub(super) fn at(&self, port: usize) -> Found {
         match (self.found.borrow().get(&port), self.adopts(port)) {
             (None, _) => Found::Nothing,
-            (Some(Ok(adopted)), Adopt::Cap) => Found::Adopted(adopted.clone()),
+            (Some(Ok(adopted)), Adopt::Cap) => match adopted.bars() {
+                Some(why) => Found::Refused(Box::new(Err(why))),
+                None => Found::Adopted(adopted.clone()),
+            },
             (Some(what), _) => Found::Refused(Box::new(what.clone())),
         }
     }

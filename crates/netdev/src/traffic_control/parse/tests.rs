@@ -116,6 +116,24 @@ fn policers_are_read_from_actions_and_from_before_there_were_any() {
 }
 
 #[test]
+fn a_basic_filter_without_matches_takes_all() {
+    let with = |count: u16| {
+        let mut message = head("basic");
+        message.nest(TCA_OPTIONS, |options| {
+            options.nest(TCA_BASIC_EMATCHES, |tree| {
+                tree.put(
+                    TCA_EMATCH_TREE_HDR,
+                    &[count, 0].map(u16::to_ne_bytes).concat(),
+                );
+            });
+            options.nest(4, |nest| put_police(nest, true));
+        });
+        filter(&message.body).unwrap().takes_all
+    };
+    assert!(with(0) && !with(1));
+}
+
+#[test]
 fn packets_are_counted_in_ticks_of_their_rate() {
     let mut message = head("matchall");
     message.nest(TCA_OPTIONS, |options| {
