@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 30] = [
+pub const EVENTS: [&str; 32] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -41,6 +41,8 @@ pub const EVENTS: [&str; 30] = [
     "trouble-over",
     "limiter-stuck",
     "limit-lost",
+    "limit-adopted",
+    "adopted-limit-gone",
     "not-enforced",
     "enforced-again",
     "software-only",

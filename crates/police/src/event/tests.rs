@@ -63,6 +63,21 @@ fn events_have_a_name_a_priority_and_a_line() {
             "port tap0: 5mbit was written, the kernel says 4mbit",
         ),
         (
+            port(PortEvent::Adopted {
+                by: crate::adopt::By::Libvirt,
+                most: BitRate::from_mbit(80),
+            }),
+            "limit-adopted",
+            Notice,
+            "port tap0: libvirt limits it to 80mbit; it shares below that",
+        ),
+        (
+            port(PortEvent::NotAdopted),
+            "adopted-limit-gone",
+            Notice,
+            "port tap0: what another program had limited it to is gone",
+        ),
+        (
             port(PortEvent::TroubleOver),
             "trouble-over",
             Info,
