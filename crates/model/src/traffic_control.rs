@@ -6,6 +6,15 @@ use std::time::Duration;
 
 use crate::BitRate;
 
+/// Major number of every discipline, and number of every policer, that nicety makes: `nc`.
+pub const OURS: u16 = 0x6e63;
+/// Priority of every filter that nicety makes: before those of all programs that leave the number to the kernel or to
+/// tc(8).
+pub const FIRST: u16 = 1;
+
+/// Nanoseconds in which the kernel's packet scheduler counts times (PSCHED_SHIFT of include/net/pkt_sched.h).
+pub const TICK_NS: u64 = 64;
+
 /// Number of a discipline or class: major and minor part, as tc(8) writes them in hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(pub u32);
@@ -54,6 +63,17 @@ pub struct TrafficControl {
     pub classes: Vec<Class>,
     /// Filters, in the kernel's order.
     pub filters: Vec<Filter>,
+}
+
+impl TrafficControl {
+    /// Interfaces that its filters send frames to.
+    pub fn redirects(&self) -> impl Iterator<Item = u32> {
+        let actions = self.filters.iter().flat_map(|filter| &filter.actions);
+        actions.filter_map(|action| match action {
+            Action::Redirect(to) => Some(*to),
+            Action::Police(_) | Action::Other(_) => None,
+        })
+    }
 }
 
 /// A queueing discipline.
@@ -163,10 +183,9 @@ pub struct Police {
     pub drops: bool,
 }
 
-/// Bytes that come in `ticks` of the kernel's packet scheduler, each 64 ns (PSCHED_SHIFT of
-/// include/net/pkt_sched.h), at a rate: how the kernel keeps the depth of a bucket.
+/// Bytes that come in `ticks` of [`TICK_NS`] at a rate: how the kernel keeps the depth of a bucket.
 pub fn burst_bytes(rate: BitRate, ticks: u32) -> u64 {
-    rate.bytes_in(Duration::from_nanos(u64::from(ticks) * 64))
+    rate.bytes_in(Duration::from_nanos(u64::from(ticks) * TICK_NS))
 }
 
 #[cfg(test)]

@@ -174,10 +174,10 @@ impl Shapers {
         burst: Duration,
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
-        if let PortLimit::Foreign(kind) = self.limit_of(face, survey)? {
-            return Err(foreign(&kind, port));
+        match self.limit_of(face, survey)? {
+            PortLimit::Foreign(kind) => Err(foreign(&kind, port)),
+            found => self.set_over(face, survey, &found, (shape, burst)),
         }
-        self.set_beside(port, survey, shape, burst)
     }
 
     /// As [`Self::set_in`], also where others have filters in an `ingress` qdisc of theirs: all frames come to this
@@ -194,9 +194,20 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
         let found = self.limit_of(face, survey)?;
+        self.set_over(face, survey, &found, (shape, burst))
+    }
+
+    /// Where `found` is the limit now.
+    fn set_over(
+        &self,
+        face: &Face,
+        survey: &Survey,
+        found: &PortLimit,
+        (shape, burst): (Shape, Duration),
+    ) -> Result<(), NetError> {
         let made = self.way(face)? == Way::Own || matches!(found, PortLimit::Limited(_));
         match self.holder(face, survey)?.filter(|_| made) {
-            Some(index) => self.bucket(survey, index, shape, burst, port),
+            Some(index) => self.bucket(survey, index, shape, burst, &face.name),
             None => self.redirect(face, survey, shape, burst),
         }
     }

@@ -2,6 +2,7 @@
 //! (include/uapi/linux/rtnetlink.h, pkt_sched.h, pkt_cls.h).
 
 use libc::{RTM_GETQDISC, RTM_GETTFILTER, TCA_KIND};
+use nicety_model::BitRate;
 
 use crate::raw::{Attributes, RawMessage, u32_at, u64_at};
 
@@ -16,6 +17,15 @@ const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_PKT64: u16 = 8;
 pub(crate) const TCA_ACT_KIND: u16 = 1;
 pub(crate) const TCA_ACT_OPTIONS: u16 = 2;
+pub(crate) const TCA_TBF_PARMS: u16 = 1;
+pub(crate) const TCA_TBF_RATE64: u16 = 4;
+pub(crate) const TCA_U32_SEL: u16 = 5;
+pub(crate) const TCA_U32_ACT: u16 = 7;
+pub(crate) const TCA_POLICE_TBF: u16 = 1;
+pub(crate) const TCA_POLICE_RATE64: u16 = 8;
+pub(crate) const TCA_MIRRED_PARMS: u16 = 2;
+pub(crate) const TCA_EGRESS_REDIR: u32 = 1;
+pub(crate) const TC_ACT_SHOT: u32 = 2;
 /// Bytes of struct tcmsg.
 pub(crate) const TC_HEADER: usize = 20;
 
@@ -43,6 +53,15 @@ pub(crate) fn ingress(kind: u16, index: u32) -> RawMessage {
     let mut request = tc(kind, index, INGRESS, INGRESS_PARENT, 0);
     request.put_str(TCA_KIND, "ingress");
     request
+}
+
+/// A rate of struct tc_ratespec, or of the attribute for those that do not fit there; both in bytes a second.
+pub(crate) fn rate(spec: &[u8], wide: Option<&[u8]>) -> Option<BitRate> {
+    let bytes = match wide {
+        Some(wide) => u64_at(wide, 0)?,
+        None => u64::from(u32_at(spec, 8)?),
+    };
+    Some(BitRate(bytes.saturating_mul(8)))
 }
 
 /// What a qdisc or an action counts (include/uapi/linux/gen_stats.h); 0 where it does not say.

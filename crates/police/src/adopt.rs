@@ -22,12 +22,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use nicety_model::BitRate;
-use nicety_model::traffic_control::{Handle, TrafficControl};
+use nicety_model::traffic_control::{Bucket, FIRST, Handle, TrafficControl};
 
-/// Number of all disciplines and filters that nicety makes.
-const OURS: u16 = 0x6e63;
-/// Priority of the filter that nicety makes.
-const FIRST: u16 = 1;
+/// Depth of Proxmox's buckets, which is told in ticks of 64 ns.
+const BURST_PROXMOX: u64 = 1 << 20;
+const TICKS: u64 = 4096;
 
 /// An interface of a host, as far as limits need it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -183,6 +182,11 @@ pub enum Unknown {
         /// How many.
         classes: usize,
     },
+}
+
+/// Whether a bucket is as deep as Proxmox makes them.
+fn is_deep_as_proxmoxs(bucket: Bucket) -> bool {
+    bucket.burst_bytes.abs_diff(BURST_PROXMOX) < TICKS
 }
 
 const fn at(way: Way) -> &'static str {

@@ -87,16 +87,19 @@ pub fn left(journal: Journal) -> BTreeMap<String, Original> {
     values
 }
 
+/// Whether nothing but theirs is at a port where a limit of another program was found, and left: they may have
+/// changed it since, or taken it away.
+fn is_theirs_again(words: &str, now: &str) -> bool {
+    words.ends_with(FOREIGN) && (now.ends_with(FOREIGN) || now == NONE)
+}
+
 /// What becomes of a port that is to have `words` again and has `now`, none when it is gone; none where they
 /// must be written.
 pub fn without_writing(words: &str, now: Option<&str>) -> Option<Outcome> {
     match now {
         None => Some(Outcome::Gone),
         Some(now) if now == words => Some(Outcome::Untouched),
-        // Theirs was left where it was: they may have changed it, or taken it away.
-        Some(now) if words.ends_with(FOREIGN) && (now.ends_with(FOREIGN) || now == NONE) => {
-            Some(Outcome::Untouched)
-        }
+        Some(now) if is_theirs_again(words, now) => Some(Outcome::Untouched),
         Some(now) if now.ends_with(FOREIGN) => Some(Outcome::Foreign {
             found: now.to_owned(),
         }),
@@ -109,9 +112,7 @@ pub fn read_back(words: &str, now: Option<&str>) -> Outcome {
     match now {
         None => Outcome::Gone,
         Some(now) if now == words => Outcome::Restored,
-        Some(now) if words.ends_with(FOREIGN) && (now.ends_with(FOREIGN) || now == NONE) => {
-            Outcome::Restored
-        }
+        Some(now) if is_theirs_again(words, now) => Outcome::Restored,
         Some(now) => Outcome::Failed {
             why: format!("{words} was written, the kernel says {now}"),
         },

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nicety_model::traffic_control::{Action, TrafficControl};
+use nicety_model::traffic_control::TrafficControl;
 use nicety_netdev::link::{Link, Links};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
@@ -34,7 +34,8 @@ impl Host {
     /// When the kernel does not answer.
     pub fn read(&self, indexes: &BTreeSet<u32>) -> Result<BTreeMap<u32, Interface>, NetError> {
         let mut controls = self.controls.read(Some(indexes))?;
-        let targets: BTreeSet<u32> = controls.values().flat_map(targets).collect();
+        let targets = controls.values().flat_map(TrafficControl::redirects);
+        let targets: BTreeSet<u32> = targets.collect();
         let missing = targets.difference(indexes).copied().collect();
         controls.extend(self.controls.read(Some(&missing))?);
         self.named(controls)
@@ -72,14 +73,4 @@ impl Host {
         };
         Ok(links.iter().filter_map(interface).collect())
     }
-}
-
-/// Where the filters of an interface send frames.
-fn targets(control: &TrafficControl) -> Vec<u32> {
-    let actions = control.filters.iter().flat_map(|filter| &filter.actions);
-    let to = |action: &Action| match action {
-        Action::Redirect(to) => Some(*to),
-        Action::Police(_) | Action::Other(_) => None,
-    };
-    actions.filter_map(to).collect()
 }

@@ -279,7 +279,7 @@ impl Ports {
         match self.names.get(port)?.clone() {
             PortName::Interface(name) => {
                 let survey = Arc::clone(look.survey.as_ref()?);
-                let set = move |links: &mut Links| links.set(&name, &survey, limit, how);
+                let set = move |links: &mut Links| links.set((port, &name), &survey, limit, how);
                 self.links.run(self.wait, set)
             }
             PortName::Vf { pf, vf } => {

@@ -12,9 +12,9 @@
 
 mod common;
 
-use common::NASTY;
+use common::{NASTY, rendered};
 use nicety_model::compare::{Comparison, Counts, Judgement};
-use nicety_report::{Options, ReportError, html, json, markdown, table};
+use nicety_report::{Options, html, json, markdown, table};
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
@@ -117,12 +117,6 @@ fn many() -> Comparison {
 
 fn from(value: Value) -> Comparison {
     serde_json::from_value(value).unwrap()
-}
-
-fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
-    let mut out = Vec::new();
-    render(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
 }
 
 fn check_all(name: &str, found: &Comparison) {

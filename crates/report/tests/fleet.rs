@@ -9,21 +9,11 @@
 
 mod common;
 
-use common::NASTY;
+use common::{NASTY, count, rendered};
 use nicety_model::fleet::FleetReport;
-use nicety_report::{Options, ReportError, html, json, markdown, table, tables_csv};
-use scraper::{Html, Selector};
+use nicety_report::{Options, html, json, markdown, table, tables_csv};
+use scraper::Html;
 use serde_json::{Value, json};
-
-fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
-    let mut out = Vec::new();
-    render(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn count(html: &Html, selector: &str) -> usize {
-    html.select(&Selector::parse(selector).unwrap()).count()
-}
 
 fn names(numbers: impl Iterator<Item = usize>) -> Vec<String> {
     numbers.map(|n| format!("kvm{n:04}")).collect()

@@ -6,16 +6,10 @@
 
 mod common;
 
-use common::{NASTY, trend};
+use common::{NASTY, rendered, trend};
 use nicety_model::history::RunList;
-use nicety_report::{Options, ReportError, html, table};
+use nicety_report::{Options, html, table};
 use serde_json::{Value, json};
-
-fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
-    let mut out = Vec::new();
-    render(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
 
 fn list() -> RunList {
     let run = |id: i64, name: &str, labels: Value| {

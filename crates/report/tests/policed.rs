@@ -9,19 +9,10 @@
 
 mod common;
 
+use common::{count, rendered};
 use nicety_model::policed::Policed;
-use nicety_report::{Options, ReportError, html, json, markdown, policed, table};
-use scraper::{Html, Selector};
-
-fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
-    let mut out = Vec::new();
-    render(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-fn count(html: &Html, selector: &str) -> usize {
-    html.select(&Selector::parse(selector).unwrap()).count()
-}
+use nicety_report::{Options, html, json, markdown, policed, table};
+use scraper::Html;
 
 fn text(run: &Policed, width: u16) -> String {
     let options = Options {

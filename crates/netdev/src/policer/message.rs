@@ -5,26 +5,27 @@ use std::time::Duration;
 
 use libc::{RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
 use nicety_model::BitRate;
+use nicety_model::traffic_control::{self, TICK_NS};
 
 use super::Policer;
-use crate::raw::{Attributes, RawMessage, text, u32_at, u64_at};
-use crate::tc::{INGRESS, INGRESS_PARENT, Stats, TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
+use crate::raw::{Attributes, RawMessage, text, u32_at};
+use crate::tc::{
+    INGRESS, INGRESS_PARENT, Stats, TC_ACT_SHOT, TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS,
+    TCA_POLICE_RATE64, TCA_POLICE_TBF, rate, tc,
+};
 
 /// Priority of the filter: the only one that drivers take.
 const FIRST: u32 = 1;
 /// Handle of the filter, by which it is told from others: `nc`.
-const OURS: u32 = 0x6e63;
+const OURS: u32 = traffic_control::OURS as u32;
 const ETH_P_ALL: u16 = 3;
 const TCA_MATCHALL_ACT: u16 = 2;
 const TCA_MATCHALL_FLAGS: u16 = 3;
 const TCA_CLS_FLAGS_IN_HW: u32 = 1 << 2;
 const TCA_ACT_STATS: u16 = 4;
-const TCA_POLICE_TBF: u16 = 1;
 const TCA_POLICE_RATE: u16 = 2;
 const TCA_POLICE_RESULT: u16 = 5;
-const TCA_POLICE_RATE64: u16 = 8;
 const TC_ACT_OK: u32 = 0;
-const TC_ACT_SHOT: u32 = 2;
 const LINKLAYER_ETHERNET: u8 = 1;
 /// The kernel wants a table of times (TC_RTAB_SIZE bytes, a cell size that is not 0) and computes them
 /// itself all the same (`qdisc_get_rtab` of net/sched/sch_api.c).
@@ -32,8 +33,6 @@ const TABLE: usize = 1024;
 const CELL: u8 = 3;
 /// No frame is longer, segmented ones neither: longer ones than this are dropped whatever the rate.
 const LONGEST: u32 = 0xffff;
-/// Times are told in units of 64 ns (PSCHED_SHIFT, include/net/pkt_sched.h).
-const TICK_NS: u128 = 64;
 /// Number of the interface and kind of a qdisc at its ingress.
 pub(super) fn ingress_qdisc(kind: u16, body: &[u8]) -> Option<(u32, String)> {
     let fits = kind == RTM_NEWQDISC && u32_at(body, 12)? == INGRESS_PARENT;
@@ -63,7 +62,7 @@ pub(super) fn add_filter(index: u32, rate: BitRate, burst: Duration) -> RawMessa
     // struct tc_police: index, what to do above the rate, limit, burst, mtu, rate, peak rate, two
     // counts, capab; struct tc_ratespec: cell, link layer, overhead, alignment, mpu, rate.
     let mut police = [0, TC_ACT_SHOT, 0].map(u32::to_ne_bytes).concat();
-    police.extend_from_slice(&word(burst.as_nanos() / TICK_NS));
+    police.extend_from_slice(&word(burst.as_nanos() / u128::from(TICK_NS)));
     police.extend_from_slice(&LONGEST.to_ne_bytes());
     police.extend_from_slice(&[CELL, LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0]);
     police.extend_from_slice(&word(bytes_per_second.into()));
@@ -116,13 +115,12 @@ fn ours(message: &RawMessage) -> Option<Policer> {
     let action = Attributes::of(action);
     let alone = actions.next().is_none() && action.find(TCA_ACT_KIND).map(text) == Some("police");
     let police = Attributes::of(action.find(TCA_ACT_OPTIONS).filter(|_| alone)?);
-    let rate = match police.find(TCA_POLICE_RATE64) {
-        Some(rate) => u64_at(rate, 0)?,
-        None => u64::from(u32_at(police.find(TCA_POLICE_TBF)?, 28)?),
-    };
+    // struct tc_police: five words before its rate.
+    let spec = police.find(TCA_POLICE_TBF).and_then(|all| all.get(20..));
+    let rate = rate(spec.unwrap_or_default(), police.find(TCA_POLICE_RATE64))?;
     let stats = Stats::of(action.find(TCA_ACT_STATS));
     Some(Policer {
-        rate: BitRate(rate.saturating_mul(8)),
+        rate,
         in_hardware: flags & TCA_CLS_FLAGS_IN_HW != 0,
         frames: stats.frames,
         bytes: stats.bytes,

@@ -2,13 +2,18 @@
 
 use libc::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
 use nicety_model::knob::WIRE_BYTES;
+pub(super) use nicety_model::traffic_control::FIRST;
+use nicety_model::traffic_control::{Handle, OURS};
 
 use super::Shape;
 use crate::raw::{Attributes, LINK_HEADER, RawMessage, u32_at};
 pub(super) use crate::tc::{
     INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_root, ingress,
 };
-use crate::tc::{TCA_ACT_KIND, TCA_ACT_OPTIONS, tc};
+use crate::tc::{
+    TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR, TCA_MIRRED_PARMS, TCA_TBF_PARMS,
+    TCA_TBF_RATE64, TCA_U32_ACT, TCA_U32_SEL, tc,
+};
 
 /// A filter at the ingress of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,25 +35,16 @@ pub(super) enum Target {
 }
 
 /// Handle of our buckets: `6e63:`, by which they are told from others.
-pub(super) const BUCKET: u32 = 0x6e63_0000;
+pub(super) const BUCKET: u32 = Handle::new(OURS, 0).0;
 
 pub(super) const IFLA_STATS_LINK_64: u16 = 1;
-pub(super) const TCA_TBF_PARMS: u16 = 1;
-pub(super) const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
-const TCA_U32_SEL: u16 = 5;
-const TCA_U32_ACT: u16 = 7;
-const TCA_MIRRED_PARMS: u16 = 2;
 const TCA_ACT_COOKIE: u16 = 6;
 /// By which our filter is known when the interface it names is gone.
 const COOKIE: &[u8] = b"nicety";
-const TCA_EGRESS_REDIR: u32 = 1;
 const TC_ACT_STOLEN: u32 = 4;
 /// TC_LINKLAYER_ETHERNET: the kernel computes the times itself and wants no table.
 const LINKLAYER_ETHERNET: u8 = 1;
-
-/// Priority of our filter: before those of all programs that leave the number to the kernel or to tc(8).
-pub(super) const FIRST: u16 = 1;
 
 /// All interfaces.
 pub(super) fn dump_links() -> RawMessage {

@@ -8,14 +8,11 @@ use libc::{
     IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_PARENT_DEV_NAME, IFLA_STATS64, TCA_KIND,
     TCA_OPTIONS, TCA_STATS2,
 };
-use nicety_model::BitRate;
 
-use super::message::{
-    BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER, TCA_TBF_PARMS, TCA_TBF_RATE64,
-};
+use super::message::{BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER};
 use super::{Shape, port_of};
 use crate::raw::{Attributes, LINK_HEADER, text, u16_at, u32_at, u64_at};
-use crate::tc::Stats;
+use crate::tc::{Stats, TCA_TBF_PARMS, TCA_TBF_RATE64, rate};
 
 /// Bytes of struct if_stats_msg.
 const STATS_HEADER: usize = 12;
@@ -306,14 +303,11 @@ pub(super) fn stats(body: &[u8]) -> Option<(u32, [u64; 4])> {
 fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
     let options = Attributes::of(attributes.find(TCA_OPTIONS)?);
     let parameters = options.find(TCA_TBF_PARMS)?;
-    let rate = match options.find(TCA_TBF_RATE64) {
-        Some(rate) => u64_at(rate, 0)?,
-        None => u64::from(u32_at(parameters, 8)?),
-    };
+    let rate = rate(parameters, options.find(TCA_TBF_RATE64))?;
     let stats = Stats::of(attributes.find(TCA_STATS2));
     Some(Bucket {
         shape: Shape {
-            rate: BitRate(rate.saturating_mul(8)),
+            rate,
             wire: u16_at(parameters, 2)? > 0,
         },
         bytes: stats.bytes,
@@ -325,6 +319,8 @@ fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::BitRate;
+
     use super::*;
 
     const TCA_STATS_BASIC: u16 = 1;

@@ -1,37 +1,31 @@
 //! The kernel's messages as values (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
 
 use libc::{TCA_KIND, TCA_OPTIONS};
-use nicety_model::BitRate;
 use nicety_model::traffic_control::{
-    Action, Bucket, Class, Filter, Handle, Police, Qdisc, QdiscLimit, burst_bytes,
+    Action, Bucket, Class, Filter, Handle, Police, Qdisc, QdiscLimit, TICK_NS, burst_bytes,
 };
 
 use crate::raw::{Attributes, text, u16_at, u32_at, u64_at};
-use crate::tc::{TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS};
+use crate::tc::{
+    self, TC_ACT_SHOT, TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR,
+    TCA_MIRRED_PARMS, TCA_POLICE_RATE64, TCA_POLICE_TBF, TCA_TBF_PARMS, TCA_TBF_RATE64,
+    TCA_U32_ACT, TCA_U32_SEL,
+};
 
-const TCA_TBF_PARMS: u16 = 1;
-const TCA_TBF_RATE64: u16 = 4;
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
-const TCA_U32_SEL: u16 = 5;
 const TCA_BASIC_EMATCHES: u16 = 2;
 const TCA_EMATCH_TREE_HDR: u16 = 1;
-const TCA_POLICE_TBF: u16 = 1;
-const TCA_POLICE_RATE64: u16 = 8;
 const TCA_POLICE_PKTRATE64: u16 = 10;
 const TCA_POLICE_PKTBURST64: u16 = 11;
-const TCA_MIRRED_PARMS: u16 = 2;
-const TCA_EGRESS_REDIR: u32 = 1;
-const TC_ACT_SHOT: u32 = 2;
 /// The filter decides, and no further table does.
 const TC_U32_TERMINAL: u8 = 1;
 /// Bytes of struct tc_u32_sel before its keys, and of a key: mask, value, and where.
 const SELECTOR: usize = 16;
 const KEY: usize = 16;
-/// Where the rate is in struct tc_ratespec, and how long that is.
-const RATE: usize = 8;
+/// Bytes of struct tc_ratespec.
 const RATE_SPEC: usize = 12;
 
 /// Number of the interface, and what is there.
@@ -69,11 +63,7 @@ fn classes(options: Attributes<'_>) -> Option<QdiscLimit> {
 
 /// A rate of struct tc_ratespec or its wide form, in bytes a second, with its depth in ticks.
 fn bucket(spec: &[u8], wide: Option<&[u8]>, ticks: u32) -> Option<Bucket> {
-    let bytes = match wide {
-        Some(wide) => u64_at(wide, 0)?,
-        None => u64::from(u32_at(spec, RATE)?),
-    };
-    let rate = BitRate(bytes.saturating_mul(8));
+    let rate = tc::rate(spec, wide)?;
     Some(Bucket {
         rate,
         burst_bytes: burst_bytes(rate, ticks),
@@ -108,7 +98,7 @@ pub(super) fn filter(body: &[u8]) -> Option<Filter> {
     let options = Attributes::of(attributes.find(TCA_OPTIONS)?);
     // Where actions are, and the policers of the time before there were actions.
     let (takes_all, actions, policer) = match kind {
-        "u32" => (selects_all(options.find(TCA_U32_SEL)?), 7, 6),
+        "u32" => (selects_all(options.find(TCA_U32_SEL)?), TCA_U32_ACT, 6),
         "basic" => (matches_all(options.find(TCA_BASIC_EMATCHES)), 3, 4),
         "matchall" => (true, 2, 0),
         "fw" => (false, 4, 2),
@@ -168,7 +158,7 @@ fn police(options: Attributes<'_>) -> Option<Police> {
     let wide = |kind| options.find(kind).and_then(|value| u64_at(value, 0));
     let packets = wide(TCA_POLICE_PKTRATE64).map(|rate| {
         let ticks = wide(TCA_POLICE_PKTBURST64).unwrap_or(0);
-        let burst = u128::from(ticks) * 64 * u128::from(rate) / 1_000_000_000;
+        let burst = u128::from(ticks) * u128::from(TICK_NS) * u128::from(rate) / 1_000_000_000;
         (rate, u64::try_from(burst).unwrap_or(u64::MAX))
     });
     Some(Police {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use nicety_model::traffic_control::Action;
 use nicety_model::{BitRate, SCHEMA};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,14 +68,8 @@ pub fn import(host: &BTreeMap<u32, Interface>, only: &[String]) -> ImportReport 
         .collect();
     ports.sort();
     // Where the filters of a port send frames is a part of its limit, and no port.
-    let actions = host.values().flat_map(|port| &port.control.filters);
-    let actions = actions.flat_map(|filter| &filter.actions);
-    let parts: BTreeSet<u32> = actions
-        .filter_map(|action| match action {
-            Action::Redirect(to) => Some(*to),
-            Action::Police(_) | Action::Other(_) => None,
-        })
-        .collect();
+    let parts = host.values().flat_map(|port| port.control.redirects());
+    let parts: BTreeSet<u32> = parts.collect();
     for (name, index) in ports {
         if parts.contains(&index) || !only.is_empty() && !only.contains(name) {
             continue;

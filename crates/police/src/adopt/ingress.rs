@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use nicety_model::traffic_control::{
-    Action, Bucket, Filter, Handle, Police, Qdisc, QdiscLimit, TrafficControl,
+    Action, Bucket, Filter, Handle, OURS, Police, Qdisc, QdiscLimit, TrafficControl,
 };
 
-use super::{Adopted, By, Interface, OURS, Switch, Unknown, Way};
+use super::{Adopted, By, Interface, Switch, Unknown, Way, is_deep_as_proxmoxs};
 
 /// Where filters for what comes in are, of `ingress` and of `clsact` (TC_H_MIN_INGRESS).
 const PLACES: [Handle; 2] = [Handle::AT_INGRESS, Handle(0xffff_fff2)];
@@ -19,8 +19,6 @@ const MTU_MAX: u32 = 65_535;
 /// TC_RESERVED_PRIORITY_POLICE of Open vSwitch, and what Neutron writes beside it.
 const PRIORITY_OVS: u16 = 49;
 const PRIORITY_PROXMOX: u16 = 50;
-/// Depth of Proxmox's buckets.
-const BURST_PROXMOX: u64 = 1 << 20;
 /// Begin of the names that the bandwidth plugin gives.
 const IFB_CNI: &str = "bwp";
 
@@ -108,11 +106,7 @@ fn policed(
     })?;
     let by = match (filter.kind.as_str(), filter.priority, police.longest) {
         ("u32", AUTOMATIC, MTU_64K) => By::Libvirt,
-        ("basic", PRIORITY_PROXMOX, MTU_64K)
-            if bucket.burst_bytes.abs_diff(BURST_PROXMOX) < 4096 =>
-        {
-            By::Proxmox
-        }
+        ("basic", PRIORITY_PROXMOX, MTU_64K) if is_deep_as_proxmoxs(bucket) => By::Proxmox,
         ("basic" | "matchall", PRIORITY_OVS, MTU_MAX) => match interface.switch {
             Some(Switch::OpenVSwitch) => By::OpenVSwitch,
             Some(Switch::Bridge) if filter.kind == "basic" => By::Neutron,

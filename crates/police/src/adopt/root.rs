@@ -1,10 +1,10 @@
 //! What limits what the owner of a port receives.
 
 use nicety_model::traffic_control::{
-    Bucket, Class, Filter, Handle, Qdisc, QdiscLimit, TrafficControl,
+    Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, TrafficControl,
 };
 
-use super::{Adopted, By, Interface, OURS, Unknown, Way};
+use super::{Adopted, By, Interface, Unknown, Way, is_deep_as_proxmoxs};
 
 /// The discipline that libvirt, Proxmox, CNI and Open vSwitch make.
 const FIRST: Handle = Handle::new(1, 0);
@@ -52,28 +52,12 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
     // What no filter takes must have a class: htb sends the rest without any limit.
     let default = u16::try_from(default).map_err(|_| unknown())?;
     let default = Handle::new(qdisc.handle.major(), default);
-    let find = |handle| control.classes.iter().find(|class| class.handle == handle);
-    let mut top = find(default)
+    let top = find(control, default)
         .filter(|class| class.handle != qdisc.handle)
+        .map(|class| top_of(class, control))
         .ok_or_else(unknown)?;
-    // The class above all: every one is below it, so that it alone says what passes. As many steps as there are
-    // classes lead there.
-    for _ in &control.classes {
-        match find(top.parent) {
-            Some(above) => top = above,
-            None => break,
-        }
-    }
-    let is_below = |class: &Class| {
-        let mut at = class;
-        for _ in &control.classes {
-            match find(at.parent) {
-                Some(above) => at = above,
-                None => break,
-            }
-        }
-        at.handle == top.handle
-    };
+    // Every class is below it, so that it alone says what passes.
+    let is_below = |class: &Class| top_of(class, control).handle == top.handle;
     if !control.classes.iter().all(is_below) {
         return Err(unknown());
     }
@@ -97,6 +81,19 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         burst_bytes: rate.burst_bytes,
         raw: raw.collect(),
     })
+}
+
+fn find(control: &TrafficControl, handle: Handle) -> Option<&Class> {
+    control.classes.iter().find(|class| class.handle == handle)
+}
+
+/// The class above all that a class is below: as many steps as there are classes lead there.
+fn top_of<'a>(class: &'a Class, control: &'a TrafficControl) -> &'a Class {
+    let steps = std::iter::successors(Some(class), |at| find(control, at.parent));
+    steps
+        .take(control.classes.len() + 1)
+        .last()
+        .unwrap_or(class)
 }
 
 /// The discipline, and those below its classes.
@@ -142,11 +139,8 @@ fn by(qdisc: &Qdisc, top: &Class, filters: &[&Filter], control: &TrafficControl)
     }
 }
 
-/// One rate, and a bucket of a mebibyte.
+/// One rate, and the bucket of it.
 fn is_proxmox(class: &Class) -> bool {
-    const BURST: u64 = 1 << 20;
-    let bucket = class
-        .rate
-        .filter(|rate| class.ceil.is_some_and(|ceil| ceil.rate == rate.rate));
-    bucket.is_some_and(|rate| rate.burst_bytes.abs_diff(BURST) < 4096)
+    let one = |rate: &Bucket| class.ceil.is_some_and(|ceil| ceil.rate == rate.rate);
+    class.rate.filter(one).is_some_and(is_deep_as_proxmoxs)
 }

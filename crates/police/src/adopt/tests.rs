@@ -1,4 +1,6 @@
-use nicety_model::traffic_control::{Action, Bucket, Class, Filter, Police, Qdisc, QdiscLimit};
+use nicety_model::traffic_control::{
+    Action, Bucket, Class, Filter, OURS, Police, Qdisc, QdiscLimit,
+};
 
 use super::*;
 

@@ -175,13 +175,13 @@ impl Links {
     /// Sets a limit; `how` is what to do with one that is there.
     pub(super) fn set(
         &self,
-        name: &str,
+        (port, name): (usize, &str),
         survey: &Survey,
         (rate, burst): (BitRate, Duration),
         how: How,
     ) -> Result<(), NetError> {
         let shape = Shape { rate, wire: true };
-        let beside = self.theirs.is_adopting(name);
+        let beside = self.theirs.is_adopting(port);
         match how {
             How::Change if beside => self.shapers.set_beside(name, survey, shape, burst),
             How::Change => self.shapers.set_in(name, survey, shape, burst),

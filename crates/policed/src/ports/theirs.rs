@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use nicety_model::BitRate;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::{Face, Survey};
+use nicety_police::Policy;
 use nicety_police::adopt::{self, Adopted, Unknown};
 use nicety_police::controller::PortSetup;
 use nicety_police::driver::Steps;
 use nicety_police::meter::Counters;
 use nicety_police::policy::Adopt;
-use nicety_police::{Policy, PortName};
 
 use crate::Error;
 use crate::adopt::Host;
@@ -20,10 +20,10 @@ use crate::adopt::Host;
 #[derive(Debug)]
 pub(super) struct Theirs {
     host: Host,
-    /// By number of the port; what the policy says of each.
-    ports: Vec<(PortName, Adopt)>,
+    /// What the policy says of each port, by its number.
+    ports: Vec<Adopt>,
     capacity: BitRate,
-    found: RefCell<BTreeMap<usize, Result<Adopted, Unknown>>>,
+    found: RefCell<BTreeMap<usize, Found>>,
 }
 
 /// What another program has set at a port.
@@ -38,6 +38,16 @@ pub(super) enum Found {
 }
 
 impl Found {
+    fn of(what: Result<Adopted, Unknown>, adopt: Adopt) -> Self {
+        match (what, adopt) {
+            (Ok(adopted), Adopt::Cap) => match adopted.bars() {
+                Some(why) => Self::Refused(Box::new(Err(why))),
+                None => Self::Adopted(adopted),
+            },
+            (what, _) => Self::Refused(Box::new(what)),
+        }
+    }
+
     pub(super) fn adopted(self) -> Option<Adopted> {
         match self {
             Self::Adopted(adopted) => Some(adopted),
@@ -50,10 +60,9 @@ impl Theirs {
     /// Of the ports of a policy; of none for putting things back.
     pub(super) fn open(ns: &NetNs, policy: Option<&Policy>) -> Result<Self, Error> {
         let tenants = policy.map(|policy| &policy.tenants[..]).unwrap_or_default();
-        let ports = tenants.iter().flat_map(|tenant| {
-            let adopt = tenant.adopt;
-            tenant.ports.iter().map(move |port| (port.clone(), adopt))
-        });
+        let ports = tenants
+            .iter()
+            .flat_map(|tenant| tenant.ports.iter().map(|_| tenant.adopt));
         Ok(Self {
             host: Host::open(ns)?,
             ports: ports.collect(),
@@ -79,7 +88,8 @@ impl Theirs {
             let indexes = ports.iter().map(|(_, index)| *index).collect();
             let host = self.host.read(&indexes).unwrap_or_default();
             for (port, index) in ports {
-                found.extend(adopt::look(index, &host).sends.map(|what| (port, what)));
+                let sends = adopt::look(index, &host).sends;
+                found.extend(sends.map(|what| (port, Found::of(what, self.adopts(port)))));
             }
         }
         self.found.replace(found);
@@ -87,22 +97,13 @@ impl Theirs {
 
     /// What another program has set at a port.
     pub(super) fn at(&self, port: usize) -> Found {
-        match (self.found.borrow().get(&port), self.adopts(port)) {
-            (None, _) => Found::Nothing,
-            (Some(Ok(adopted)), Adopt::Cap) => match adopted.bars() {
-                Some(why) => Found::Refused(Box::new(Err(why))),
-                None => Found::Adopted(adopted.clone()),
-            },
-            (Some(what), _) => Found::Refused(Box::new(what.clone())),
-        }
+        let found = self.found.borrow();
+        found.get(&port).cloned().unwrap_or(Found::Nothing)
     }
 
     /// Whether a limit may be set beside filters of others at a port.
-    pub(super) fn is_adopting(&self, name: &str) -> bool {
-        self.ports.iter().enumerate().any(|(port, (of, _))| {
-            matches!(of, PortName::Interface(of) if of == name)
-                && matches!(self.at(port), Found::Adopted(_))
-        })
+    pub(super) fn is_adopting(&self, port: usize) -> bool {
+        matches!(self.found.borrow().get(&port), Some(Found::Adopted(_)))
     }
 
     /// How a port is limited: below what another program has set. None where the policy says to take no notice.
@@ -116,9 +117,6 @@ impl Theirs {
     }
 
     fn adopts(&self, port: usize) -> Adopt {
-        self.ports
-            .get(port)
-            .map(|(_, adopt)| *adopt)
-            .unwrap_or_default()
+        self.ports.get(port).copied().unwrap_or_default()
     }
 }

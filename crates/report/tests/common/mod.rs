@@ -5,10 +5,24 @@
 
 use nicety_model::Run;
 use nicety_model::history::Trend;
+use nicety_report::ReportError;
+use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
 /// A name as an attacker would choose it: HTML, Markdown, CSV and terminal escapes.
 pub const NASTY: &str = "br<script>alert(1)</script>|\"x\",&\u{1b}[31m`";
+
+/// What a renderer writes, as text.
+pub fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
+    let mut out = Vec::new();
+    render(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// How many elements a selector finds.
+pub fn count(html: &Html, selector: &str) -> usize {
+    html.select(&Selector::parse(selector).unwrap()).count()
+}
 
 /// Bits of a frame on the wire, preamble and gap included.
 fn l1_bits(size: u16) -> f64 {

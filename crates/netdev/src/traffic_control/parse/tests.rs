@@ -1,3 +1,5 @@
+use nicety_model::BitRate;
+
 use super::*;
 use crate::raw::RawMessage;
 use crate::tc::tc;
