@@ -176,6 +176,10 @@ if [ "$purpose" = book ]; then
     fi
 fi
 
+# Part of the tests runs as an ordinary user, who may not start an interpreter in root's home, as pyenv's is: Debian's first.
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+
 # python_tools NAME [--with-deps] PACKAGE…: a virtual environment of Python with these packages, and with what they need
 # where that is said; once.
 python_tools() {
@@ -185,13 +189,13 @@ python_tools() {
         set -- "$1" "${@:3}"
     fi
     # Its programs name their interpreter by path, so it does not move with the checkout.
-    local wanted="${*:2} in $PWD"
+    local wanted="${*:2} with $python in $PWD"
     [ "$(cat "$place/has" 2>/dev/null)" != "$wanted" ] || return 0
     # Debian's python3 makes none without this package.
-    python3 -c 'import ensurepip' 2>/dev/null || { may_install && install python3-venv; } || return 1
+    "$python" -c 'import ensurepip' 2>/dev/null || { may_install && install python3-venv; } || return 1
     say "fetching ${*:2} into $place, once"
     rm -rf "$place"
-    python3 -m venv "$place" >&2 && "$place/bin/pip" install --quiet "${deps[@]}" "${@:2}" >&2 || return 1
+    "$python" -m venv "$place" >&2 && "$place/bin/pip" install --quiet "${deps[@]}" "${@:2}" >&2 || return 1
     echo "$wanted" >"$place/has"
 }
 

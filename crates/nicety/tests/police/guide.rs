@@ -8,6 +8,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Call, Ended, Running, alone, nicety, once, open_dir, root};
 use crate::lab::Lab;
+use crate::page::blocks;
 
 const PAGE: &str = include_str!("../../../../docs/guide/police.md");
 /// The ports of the page, each with a guest's end; tap0 sends a little.
@@ -23,21 +24,6 @@ done
 ip address add 192.0.2.1/24 dev gtap0
 ip neighbour add 192.0.2.9 lladdr 02:00:00:00:00:09 dev gtap0
 ";
-
-/// What the page has between fences: a file's name or nothing, and the text.
-fn blocks(page: &str) -> Vec<(&str, &str)> {
-    let mut parts = page.split("\n```");
-    let mut found = Vec::new();
-    parts.next();
-    while let (Some(block), after) = (parts.next(), parts.next()) {
-        let (info, text) = block.split_once('\n').unwrap();
-        found.push((info.strip_prefix("toml ").unwrap_or_default(), text));
-        if after.is_none() {
-            break;
-        }
-    }
-    found
-}
 
 /// Numbers and their units differ from run to run.
 fn masked(text: &str) -> String {
@@ -155,29 +141,22 @@ fn the_page_about_sharing_a_link() {
         daemon: None,
     };
     let mut commands = 0;
-    for (file, text) in blocks(PAGE) {
-        if !file.is_empty() {
+    for block in blocks(PAGE) {
+        if let Some(file) = block.file() {
             // The page's sockets are those of this machine.
             let here = format!("{}/", dir.path().display());
-            fs::write(dir.path().join(file), text.replace("/run/nicety/", &here)).unwrap();
+            let text = block.text.replace("/run/nicety/", &here);
+            fs::write(dir.path().join(file), text).unwrap();
+        }
+        if !block.is_console() || block.not_run().is_some() {
             continue;
         }
-        let mut lines = text.lines().peekable();
-        while let Some(line) = lines.next() {
+        for shown in block.commands() {
             // What stands elsewhere is for another machine: eth1, 82576.
-            let Some(line) = line
-                .strip_prefix("$ ")
-                .filter(|line| line.starts_with("nicety "))
-            else {
-                continue;
-            };
-            let mut shown = String::new();
-            while let Some(next) = lines.next_if(|next| !next.starts_with("$ ")) {
-                shown.push_str(next);
-                shown.push('\n');
+            if shown.command.starts_with("nicety ") {
+                follower.follow(&shown.command, &shown.output);
+                commands += 1;
             }
-            follower.follow(line, &shown);
-            commands += 1;
         }
     }
     follower.stop();

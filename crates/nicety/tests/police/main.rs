@@ -12,6 +12,9 @@ mod harness;
 #[path = "../cli/lab.rs"]
 #[allow(dead_code, reason = "shared with the tests of the other commands")]
 mod lab;
+#[path = "../docs/page.rs"]
+#[allow(dead_code, reason = "the tests of the documentation use the rest")]
+mod page;
 
 mod adopt;
 mod alerts;
