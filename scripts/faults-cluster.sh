@@ -15,7 +15,8 @@ cargo test --locked -p nicety-cluster -p nicety --test faults --no-run --message
 program() {
     local folder=$PWD/crates/$1 exe
     shift
-    exe=$(sed -n "s|.*\"manifest_path\":\"$folder/Cargo.toml\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$out.json")
+    # The binaries that it needs were built beside it.
+    exe=$(sed -n "s|.*\"manifest_path\":\"$folder/Cargo.toml\".*\"name\":\"faults\".*\"executable\":\"\([^\"]*\)\".*|\1|p" "$out.json")
     (cd "$folder" && CARGO_MANIFEST_DIR=$folder "$exe" "$@" 2>&1)
 }
 rm -f "$out"-*.log
