@@ -36,6 +36,7 @@ mod charge;
 mod mutant;
 #[cfg(feature = "mutants")]
 pub mod mutant;
+mod pace;
 mod shares;
 mod totals;
 

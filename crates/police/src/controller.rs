@@ -8,6 +8,7 @@ mod wants;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nicety_model::BitRate;
 use schemars::JsonSchema;
@@ -214,8 +215,9 @@ impl Controller {
     /// Ends a period: `seen` has one entry for each port, in the policy's order.
     pub fn step(&mut self, seen: &[Seen]) -> Decision {
         let absent = Seen::default();
+        let least = self.policy.period / 4;
         for (index, port) in self.ports.iter_mut().enumerate() {
-            port.take(seen.get(index).unwrap_or(&absent));
+            port.take(seen.get(index).unwrap_or(&absent), least);
         }
         let total: f64 = self.ports.iter().map(|port| port.rate).sum();
         let shared = self.policy.shared_bps();
@@ -318,7 +320,7 @@ impl Controller {
     /// Says that a port now has a limit, written and read back.
     pub fn wrote(&mut self, index: usize, limit: BitRate) {
         if let Some(port) = self.ports.get_mut(index) {
-            port.applied = Some(limit);
+            port.wrote(limit, &self.tuning);
         }
     }
 
@@ -456,8 +458,8 @@ impl Controller {
 }
 
 impl PortState {
-    /// The counters and the limit found at the end of a period.
-    fn take(&mut self, seen: &Seen) {
+    /// The counters and the limit found at the end of a period. A rate over less than `least` says little.
+    fn take(&mut self, seen: &Seen, least: Duration) {
         self.hear(seen.silent);
         if seen.silent {
             return;
@@ -472,6 +474,12 @@ impl PortState {
             self.uncounted();
             return;
         };
+        self.counts_drops = sample.drops.is_some();
+        self.newest = Some(sample);
+        if self.meter.is_soon(sample.at, least) {
+            self.fresh = false;
+            return;
+        }
         match self.meter.read(sample) {
             Reading::Rate { bps, held } => {
                 self.rate = bps;
@@ -497,6 +505,7 @@ impl PortState {
                     rate: self.rate,
                     limit: self.in_force(),
                     at_limiter: self.held || self.at_lowered(tuning),
+                    counts_drops: self.counts_drops,
                     at_link: link.full,
                     crowded: link.crowded,
                 };

@@ -20,6 +20,8 @@ pub struct Held {
     pub limit: f64,
     /// Its limiter dropped frames or has a queue.
     pub at_limiter: bool,
+    /// Its limiter counts what it drops.
+    pub counts_drops: bool,
     /// The shared link was full, and the port sends enough to be part of it.
     pub at_link: bool,
     /// All that is shared was used, and the port sends enough to be part of it: when it sends less
@@ -34,6 +36,10 @@ pub struct Demand {
     /// Periods for which a port that was held counts as held.
     patience: u32,
     held: bool,
+    /// It is held for sure: a rate near the limit alone is no sign where the limiter would tell.
+    short: bool,
+    /// What it wants for sure, in bits per second.
+    shown: f64,
     unknown_for: u32,
     /// Its rate, and whether all that is shared was used, in the last period.
     rate: f64,
@@ -54,6 +60,7 @@ impl Demand {
         Self {
             patience,
             held: true,
+            short: true,
             ..Self::default()
         }
     }
@@ -90,6 +97,19 @@ impl Demand {
             self.held = true;
         }
         self.held |= self.aside;
+        self.short = match seen.counts_drops {
+            true => {
+                let reached = seen.rate >= seen.limit;
+                reached || seen.at_limiter || seen.at_link || self.aside
+            }
+            false => self.held,
+        };
+        let growth = if seen.counts_drops {
+            tuning.shown
+        } else {
+            tuning.growth
+        };
+        self.shown = (1.0 + growth) * seen.rate;
         self.last()
     }
 
@@ -99,6 +119,13 @@ impl Demand {
             true => Want::Unknown,
             false => Want::Bps(self.guess),
         }
+    }
+
+    /// What it wants for sure, in bits per second; none when it is held for sure. A port that sends a little less than
+    /// its limit lets it, and of whose frames none was dropped or waits, may have all it wants. On one link it costs
+    /// nothing to give it more, but of a total over many hosts that would be taken from others.
+    pub fn shown(&self) -> Option<f64> {
+        (!self.short).then_some(self.shown)
     }
 
     /// Starts anew.
@@ -121,6 +148,7 @@ mod tests {
                 rate,
                 limit: 100.0,
                 at_limiter: false,
+                counts_drops: false,
                 at_link: false,
                 crowded: false,
             };
@@ -133,11 +161,38 @@ mod tests {
         assert_eq!(see(20.0), Want::Bps(22.0));
     }
 
+    #[test]
+    fn a_limiter_that_drops_nothing_holds_nobody() {
+        let tuning = Tuning::default();
+        let mut demand = Demand::new(0);
+        assert_eq!(demand.shown(), None);
+        let mut see = |rate, at_limiter, counts_drops| {
+            let seen = Held {
+                rate,
+                limit: 100.0,
+                at_limiter,
+                counts_drops,
+                at_link: false,
+                crowded: false,
+            };
+            let want = demand.observe(seen, &tuning, 1.0);
+            (want, demand.shown())
+        };
+        // On its own link it may have more at once; of a total only what it shows.
+        assert_eq!(see(97.0, false, true), (Want::Unknown, Some(98.94)));
+        assert_eq!(see(97.0, true, true), (Want::Unknown, None));
+        assert_eq!(see(100.0, false, true), (Want::Unknown, None));
+        // Where nothing is counted, a rate near the limit is the only sign.
+        assert_eq!(see(97.0, false, false), (Want::Unknown, None));
+        assert_eq!(see(80.0, false, false), (Want::Bps(85.0), Some(84.0)));
+    }
+
     fn see(demand: &mut Demand, rate: f64, link: Link) -> Want {
         let seen = Held {
             rate,
             limit: 100.0,
             at_limiter: false,
+            counts_drops: false,
             at_link: link == Link::Full,
             crowded: link != Link::Room,
         };

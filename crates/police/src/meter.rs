@@ -121,6 +121,16 @@ impl Meter {
         }
     }
 
+    /// Whether one of `at` would come less than `least` after the last.
+    pub fn is_soon(&self, at: Duration, least: Duration) -> bool {
+        (self.last).is_some_and(|last| at.saturating_sub(last.at) < least)
+    }
+
+    /// Counts from a sample on.
+    pub fn begin(&mut self, sample: Sample) {
+        self.last = Some(sample);
+    }
+
     /// Forgets the last sample: the port went away.
     pub fn forget(&mut self) {
         self.last = None;
@@ -204,6 +214,18 @@ mod tests {
         assert_eq!(meter.read(sample(2000, 2000, 0)), rate(8000.0));
         assert_eq!(meter.read(sample(3000, 2000, 0)), Reading::Stale);
         assert_eq!(meter.read(sample(5100, 2000, 0)), rate(0.0));
+    }
+
+    #[test]
+    fn a_sample_may_come_too_soon_and_counting_may_begin_anew() {
+        let mut meter = Meter::new(Counters::kernel());
+        let least = Duration::from_millis(250);
+        assert!(!meter.is_soon(Duration::ZERO, least));
+        meter.read(sample(1000, 0, 0));
+        assert!(meter.is_soon(Duration::from_millis(1249), least));
+        assert!(!meter.is_soon(Duration::from_millis(1250), least));
+        meter.begin(sample(1500, 5000, 0));
+        assert_eq!(meter.read(sample(2500, 6000, 0)), rate(8000.0));
     }
 
     #[test]

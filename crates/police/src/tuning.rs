@@ -6,6 +6,9 @@
 pub struct Tuning {
     /// A port within this share of its limit is held by it.
     pub near_limit: f64,
+    /// Share of its rate by which what a port wants of a total over many hosts is above that rate, where the limiter
+    /// counts what it drops.
+    pub shown: f64,
     /// Share of its rate that a port may grow in a period without being held.
     pub growth: f64,
     /// Share of the capacity that any port may grow in a period.
@@ -33,6 +36,7 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             near_limit: 0.05,
+            shown: 0.02,
             growth: 0.05,
             spare: 0.001,
             matters: 0.002,

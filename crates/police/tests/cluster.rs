@@ -9,6 +9,7 @@
 mod simulation;
 
 use simulation::product::Product;
+use simulation::scenes::{Scene, play};
 use simulation::{Scale, Shifts, Static, places, run};
 
 #[test]
@@ -41,4 +42,17 @@ fn totals_are_used_and_shifts_are_followed() {
     // A report of each host and a transaction of the leader.
     assert!(ours.writes <= scale.hosts as f64 + 1.0, "{ours:?}");
     assert!(ours.grants <= scale.hosts as f64, "{ours:?}");
+}
+
+#[test]
+fn hosts_that_are_not_in_step_follow_within_three_periods() {
+    for scene in Scene::EACH {
+        let of = play(scene, 60, 360_000_000, 20, 5);
+        let (median, p95) = (of.rank(0.5), of.rank(0.95));
+        println!("{scene:?}: {median} {p95} {of:?}");
+        assert!(of.settled >= 0.95, "{scene:?}: {of:?}");
+        assert!(p95 <= 3.0, "{scene:?}: {of:?}");
+        assert!(of.most <= 1.0, "{scene:?}: {of:?}");
+        assert!(of.writes <= 1.0, "{scene:?}: {of:?}");
+    }
 }

@@ -24,6 +24,10 @@ use crate::log::Log;
 
 pub use options::{Options, session};
 
+/// Part of a period after which a tenant that has got more shows whether that is enough: a little more than the controller
+/// takes a rate over at least.
+const SHOWS: f64 = 0.3;
+
 /// A host in a cluster.
 pub(crate) struct Cluster {
     options: Options,
@@ -47,11 +51,11 @@ pub(crate) struct Cluster {
     unwritten: Option<Remembered>,
     /// Its tenants: number in the policy, and name.
     tenants: Vec<(usize, String)>,
-    /// When it last reported (`CLOCK_BOOTTIME`).
-    reported: Duration,
-    /// It has reported since it led last.
-    leads_next: bool,
-    /// What it has reported last.
+    /// Serial of the orders that the controller had last.
+    given_serial: u64,
+    /// When to look at the ports once more: what they send below a higher limit is not known before.
+    again: Option<Duration>,
+    /// What it has said last.
     said: BTreeMap<String, LocalDemand>,
     /// Grants of the controller as they were given last.
     given: BTreeMap<String, BitRate>,
@@ -102,8 +106,8 @@ impl Cluster {
             tenants: tenants
                 .map(|(at, tenant)| (at, tenant.name.clone()))
                 .collect(),
-            reported: Duration::ZERO,
-            leads_next: false,
+            given_serial: 0,
+            again: None,
             said: BTreeMap::new(),
             given: BTreeMap::new(),
             told: Told::default(),
@@ -116,21 +120,39 @@ impl Cluster {
     }
 
     /// Takes what etcd has said, leads, and gives the controller its grants: no more than the guard knows of. It leads
-    /// here rather than right after its report: what this host acknowledges has been heard by then, as of all others.
+    /// here rather than after its report: what this host acknowledges has been heard by then like all others.
     pub(crate) fn begin(&mut self, policy: &Policy, controller: &mut Controller) {
+        self.listen();
+        self.feed(&Input::Lead);
+        self.hold(policy);
+        self.given_serial = self.orders.serial;
+        let now = since_boot();
+        self.again = self.again.filter(|at| *at > now);
+        for (at, name) in &self.tenants {
+            let limit = self.limit(name);
+            controller.grant(*at, below(limit.max), limit.guarantee);
+            let had = self.given.insert(name.clone(), below(limit.max));
+            let short = self.said.get(name).is_none_or(|said| said.demand.is_none());
+            if short && had.is_none_or(|had| had < below(limit.max)) {
+                self.again = Some(now + policy.period.mul_f64(SHOWS));
+            }
+        }
+    }
+
+    /// Takes what etcd has said between two periods, and leads. Whether to look at the ports now: there are other grants
+    /// for the controller, or a tenant may show by now what it wants.
+    pub(crate) fn meanwhile(&mut self) -> bool {
+        self.listen();
+        self.feed(&Input::Lead);
+        let shows = self.again.is_some_and(|at| at <= since_boot());
+        shows || self.orders.serial != self.given_serial
+    }
+
+    fn listen(&mut self) {
         for heard in self.session.poll() {
             self.hear(heard);
         }
         self.feed(&Input::Tick);
-        if std::mem::take(&mut self.leads_next) {
-            self.feed(&Input::Lead);
-        }
-        self.hold(policy);
-        for (at, name) in &self.tenants {
-            let limit = self.limit(name);
-            controller.grant(*at, below(limit.max), limit.guarantee);
-            self.given.insert(name.clone(), below(limit.max));
-        }
     }
 
     /// Whether limits may be raised now: not after the deadline, from which on the guard lowers them.
@@ -170,13 +192,6 @@ impl Cluster {
         }
         let serial = self.orders.serial;
         self.feed(&Input::Applied(Applied { serial, set }));
-        // Half of a period of the link early rather than late.
-        let now = since_boot();
-        if now.saturating_sub(self.reported) + controller.policy().period / 2 < self.options.period
-        {
-            return;
-        }
-        self.reported = now;
         let local = self.tenants.iter().filter_map(|(at, name)| {
             let granted = self.given.get(name).copied().unwrap_or_default();
             let decided = decision.tenants.get(*at)?;
@@ -186,7 +201,6 @@ impl Cluster {
         let local: BTreeMap<String, LocalDemand> = local.collect();
         self.said.clone_from(&local);
         self.feed(&Input::Period(local));
-        self.leads_next = true;
     }
 
     /// The ports have been given back: neither guard nor lease is needed any more.

@@ -38,6 +38,9 @@ use crate::{Error, PolicyFile};
 
 pub use crate::originals::Restored;
 
+/// How often a daemon of a cluster listens to etcd between two periods.
+const MEANWHILE: Duration = Duration::from_millis(50);
+
 /// How the daemon runs.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -223,13 +226,12 @@ impl Daemon {
         let mut next = self.now();
         while self.options.periods.is_none_or(|most| self.periods < most) {
             // Where the kernel could not be asked, limits stay, and the next period asks again.
-            let failed = self.period().err();
+            let failed = self.period(true).err();
             self.errors += u64::from(failed.is_some());
             self.report_trouble(failed.map(|error| error.to_string()));
             self.periods += 1;
-            let now = self.now();
-            next = next_period(next, self.policy.period, now);
-            match self.requests.recv_timeout(next - now) {
+            next = next_period(next, self.policy.period, self.now());
+            match self.wait(next) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(ServiceRequest::Reload) => {
                     self.reload();
@@ -241,7 +243,25 @@ impl Daemon {
         }
     }
 
-    fn period(&mut self) -> Result<(), NetError> {
+    /// Waits for a request or the next period. Grants of the cluster that come meanwhile are set at once.
+    fn wait(&mut self, next: Duration) -> Result<ServiceRequest, RecvTimeoutError> {
+        loop {
+            let left = next.saturating_sub(self.now());
+            let part = self.cluster.as_ref().map_or(left, |_| left.min(MEANWHILE));
+            match self.requests.recv_timeout(part) {
+                Err(RecvTimeoutError::Timeout) if left > part => {}
+                other => return other,
+            }
+            if self.cluster.as_mut().is_some_and(Cluster::meanwhile) {
+                let failed = self.period(false).err();
+                self.report_trouble(failed.map(|error| error.to_string()));
+            }
+        }
+    }
+
+    /// Looks at all ports and sets what they may send. One that does not count comes between two periods, for the cluster:
+    /// it is neither recorded nor shown, since most rates of so short a time are not known.
+    fn period(&mut self, counts: bool) -> Result<(), NetError> {
         let begin = Instant::now();
         let mut survey = self.survey()?;
         self.report_nics(survey.nics());
@@ -266,7 +286,9 @@ impl Daemon {
             cluster.end(&self.controller, &decision);
         }
         self.report_decision(&decision);
-        self.publish(decision, begin);
+        if counts {
+            self.publish(decision, begin);
+        }
         self.last = Some(after?);
         Ok(())
     }

@@ -74,6 +74,7 @@ impl Host {
             margin: Margin::default(),
             hosts: None,
             safe_share: None,
+            period: Duration::from_secs(1),
             tenants: BTreeMap::new(),
         };
         self.session.register(Registration {

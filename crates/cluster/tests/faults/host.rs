@@ -79,6 +79,7 @@ impl Config {
             margin: Margin::default(),
             hosts: Some(self.hosts),
             safe_share: Some(self.safe_share),
+            period: self.period,
             tenants: BTreeMap::from([(TENANT.to_owned(), total)]),
         }
     }
@@ -118,7 +119,6 @@ struct Daemon {
     orders: Orders,
     held: bool,
     unwritten: Option<Remembered>,
-    reported: Duration,
     period: Duration,
     told: Told,
     /// It tells its guard nothing.
@@ -138,7 +138,6 @@ impl Daemon {
             orders: Orders::default(),
             held: false,
             unwritten: None,
-            reported: Duration::ZERO,
             period: config.period,
             told: Told::default(),
             unguarded: config.mutant.map(|which| MUTANTS[which]) == Some(Mutant::NoGuard),
@@ -159,15 +158,10 @@ impl Daemon {
                 serial: self.orders.serial,
                 set: BTreeMap::from([(TENANT.to_owned(), set)]),
             }));
-            let now = since_boot();
-            let pause = self.period / 6;
-            if now.saturating_sub(self.reported) + pause / 2 >= self.period {
-                self.reported = now;
-                let local = BTreeMap::from([(TENANT.to_owned(), self.local(set.0))]);
-                self.feed(&Input::Period(local));
-                self.feed(&Input::Lead);
-            }
-            sleep(pause);
+            let local = BTreeMap::from([(TENANT.to_owned(), self.local(set.0))]);
+            self.feed(&Input::Period(local));
+            self.feed(&Input::Lead);
+            sleep(self.period / 6);
         }
     }
 
@@ -259,7 +253,7 @@ impl Daemon {
     /// As the controller of a host guesses it.
     fn local(&self, limit: u64) -> LocalDemand {
         let wants = self.port.get(Field::Demand);
-        let held = wants > 0 && wants as f64 >= 0.95 * limit as f64;
+        let held = wants > 0 && wants as f64 >= 0.99 * limit as f64;
         LocalDemand {
             used: BitRate(wants.min(limit)),
             demand: (!held).then_some(BitRate(wants + wants / 20)),

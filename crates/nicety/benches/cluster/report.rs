@@ -188,12 +188,17 @@ fn aims(run: &Run, judged: &[Judged]) -> Vec<Aimed> {
             1.0,
         ),
         at_most(
-            "events_per_host_and_period",
-            "watch events of all hosts per host and period",
-            run.store.events / each,
+            "events_of_hosts_per_host_and_period",
+            "watch events per host and period, but for the leader's",
+            events_of_hosts(run) / each,
             1.0,
         ),
     ]
+}
+
+/// Each host hears of its own grant, the leader of every key that is written.
+fn events_of_hosts(run: &Run) -> f64 {
+    (run.store.events - run.store.puts).max(0.0)
 }
 
 fn machine(run: &Run, figures: &mut Map<String, Value>) {
@@ -202,8 +207,7 @@ fn machine(run: &Run, figures: &mut Map<String, Value>) {
     let mean = |of: &dyn Fn(&DaemonCost) -> f64| run.daemons.iter().map(of).sum::<f64>() / count;
     let leader = run.daemons.iter().find(|of| of.leads);
     let load = &run.load;
-    // The leader hears of every key that is written.
-    let others = (run.store.events - run.store.puts).max(0.0) / each;
+    let heard = run.store.puts / each;
     for (name, value) in [
         ("daemon_core_ratio_mean", mean(&|of| of.core)),
         ("daemon_memory_mb_mean", mean(&|of| of.memory.peak_mb)),
@@ -214,8 +218,7 @@ fn machine(run: &Run, figures: &mut Map<String, Value>) {
         ("guard_core_ratio_mean", mean(&|of| of.guard_core)),
         ("guard_memory_mb_mean", mean(&|of| of.guard.peak_mb)),
         ("leader_core_ratio", leader.map_or(f64::NAN, |of| of.core)),
-        ("keys_written_per_host_and_period", run.store.puts / each),
-        ("events_of_hosts_per_host_and_period", others),
+        ("keys_written_per_host_and_period", heard),
         ("machine_busy_ratio", load.busy),
         ("machine_steal_ratio", load.steal),
         ("machine_others_ratio", load.others),
@@ -228,15 +231,14 @@ fn machine(run: &Run, figures: &mut Map<String, Value>) {
     println!(
         "\ndaemons: {:.2} % of a core in the mean, {:.1} MB (PSS {:.1} MB, as their code is shared here); the leader \
          {:.2} %; guards {:.2} %, {:.1} MB\n\
-         store: {:.2} keys written per host and period; {others:.2} events of its own grant per host and period, \
-         the rest are the leader's",
+         store: {:.2} keys written per host and period; the leader hears of each",
         100.0 * mean(&|of| of.core),
         mean(&|of| of.memory.peak_mb),
         mean(&|of| of.memory.part_mb),
         100.0 * leader.map_or(f64::NAN, |of| of.core),
         100.0 * mean(&|of| of.guard_core),
         mean(&|of| of.guard.peak_mb),
-        run.store.puts / each,
+        heard,
     );
     println!(
         "machine: CPUs busy for {:.0} %, {:.1} % stolen, other programs {:.1} %; readings at most {:.0} ms late (p99)",

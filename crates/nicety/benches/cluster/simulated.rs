@@ -21,6 +21,8 @@ use crate::{HOSTS, REAL, TENANTS, Wants};
 
 /// How often ports are looked at.
 const TICK: Duration = Duration::from_millis(10);
+/// How often a host listens to etcd between two periods, as the daemon does.
+const MEANWHILE: Duration = Duration::from_millis(50);
 
 /// What has passed of each tenant and host, in bytes, and when.
 pub type Passed = Arc<Mutex<(Instant, Vec<[f64; TENANTS.len()]>)>>;
@@ -34,7 +36,13 @@ struct Host {
     ports: [Port; TENANTS.len()],
     granted: [BitRate; TENANTS.len()],
     period: Duration,
+    /// Serial of the orders that the controller had last.
+    given: u64,
+    /// When it looks once more: a limit that held it was raised.
+    again: Option<Duration>,
+    short: [bool; TENANTS.len()],
     next: Duration,
+    listens: Duration,
     /// Times that it lost its grant.
     fallbacks: u64,
 }
@@ -57,14 +65,32 @@ impl Host {
             ports: [Port::default(); TENANTS.len()],
             granted: [BitRate(0); TENANTS.len()],
             period: policy.period,
+            given: 0,
+            again: None,
+            short: [true; TENANTS.len()],
             // Spread over a period.
             next: since_boot() + policy.period * (number - REAL) as u32 / simulated,
+            listens: Duration::ZERO,
             fallbacks: 0,
         })
     }
 
-    /// What the daemon does in a period.
-    fn period(&mut self, now: Duration) {
+    /// What the daemon does in its time: a period, or to listen and to lead between two of them.
+    fn act(&mut self, now: Duration) {
+        if self.next <= now {
+            self.next = (self.next + self.period).max(now);
+            self.look(now);
+        } else if self.listens <= now {
+            self.listens = now + MEANWHILE;
+            self.listen();
+            self.feed(&Input::Lead);
+            if self.again.is_some_and(|at| at <= now) || self.orders.serial != self.given {
+                self.look(now);
+            }
+        }
+    }
+
+    fn listen(&mut self) {
         for heard in self.session.poll() {
             let input = match heard {
                 Event::Lease(lease) => Input::Lease(lease),
@@ -78,12 +104,22 @@ impl Host {
             self.feed(&input);
         }
         self.feed(&Input::Tick);
+    }
+
+    fn look(&mut self, now: Duration) {
+        self.listens = now + MEANWHILE;
+        self.listen();
         self.feed(&Input::Lead);
+        self.given = self.orders.serial;
+        self.again = self.again.filter(|at| *at > now);
         for (tenant, name) in TENANTS.iter().enumerate() {
             let limit = self.orders.limits.get(*name).copied().unwrap_or_default();
             // A little below, as the daemon.
             let max = BitRate(limit.max.0 - limit.max.0 / 1000);
             self.controller.grant(tenant, max, limit.guarantee);
+            if self.short[tenant] && max > self.granted[tenant] {
+                self.again = Some(now + self.period.mul_f64(0.3));
+            }
             self.granted[tenant] = max;
         }
         let seen: Vec<Seen> = self.ports.iter().map(|port| port.seen(now)).collect();
@@ -111,9 +147,11 @@ impl Host {
         let local = TENANTS.iter().enumerate().map(|(tenant, name)| {
             let wants = self.controller.wants(tenant);
             let of = LocalDemand::of(&decision.tenants[tenant], wants, self.granted[tenant]);
+            self.short[tenant] = of.demand.is_none();
             ((*name).to_owned(), of)
         });
-        self.feed(&Input::Period(local.collect()));
+        let local = local.collect();
+        self.feed(&Input::Period(local));
     }
 
     fn feed(&mut self, input: &Input) {
@@ -180,10 +218,7 @@ impl Simulated {
                     let all = hosts.iter().map(bytes).collect();
                     *passed.lock().unwrap_or_else(PoisonError::into_inner) = (now, all);
                     let now = since_boot();
-                    for host in hosts.iter_mut().filter(|host| host.next <= now) {
-                        host.period(now);
-                        host.next = (host.next + host.period).max(now);
-                    }
+                    hosts.iter_mut().for_each(|host| host.act(now));
                     let stands = |host: &&Host| host.node.state(now) == HostState::Granted;
                     let count = hosts.iter().filter(stands).count();
                     granted.store(count as u64, Ordering::Relaxed);

@@ -150,6 +150,11 @@ impl Host {
         self.lease.map(|lease| lease.id)
     }
 
+    /// The grant that it holds, or is about to.
+    pub(super) fn grant(&self) -> Option<&HostGrant> {
+        self.grant.as_ref()
+    }
+
     /// Takes what happened to the lease.
     pub fn take_lease(&mut self, lease: Lease) -> Vec<ClusterEvent> {
         match lease {

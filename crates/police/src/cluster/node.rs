@@ -9,6 +9,7 @@ use super::demand::LocalDemand;
 use super::event::ClusterEvent;
 use super::host::{Applied, Host, HostState, Lease, Orders, Registration, Remembered};
 use super::leader::{Batch, Leader};
+use super::pace::{Reports, Turns};
 use super::settings::HostSettings;
 use super::view::{Changes, View};
 use super::wire::{GRANT_DIR, HostReport, LEDGER_KEY, WireError};
@@ -25,9 +26,10 @@ pub enum Input {
     Elected(bool),
     /// Limits were set and read back.
     Applied(Applied),
-    /// A period has ended.
+    /// The host has looked at its ports: as often as it does, and after every grant. Whether that is reported is
+    /// decided here.
     Period(BTreeMap<String, LocalDemand>),
-    /// The leader's turn: once a period, half a period after the reports.
+    /// A leader may decide: several times in a period. Whether it does is decided here.
     Lead,
     /// A batch was applied, or another leader was faster.
     Written {
@@ -61,6 +63,8 @@ pub struct Node {
     host: Host,
     view: View,
     leader: Option<Leader>,
+    reports: Reports,
+    turns: Turns,
     orders: Option<Orders>,
     /// Serial of the last orders that were carried out.
     applied: u64,
@@ -75,6 +79,8 @@ impl Node {
             host: Host::new(settings, remembered.clone()),
             view: View::default(),
             leader: None,
+            reports: Reports::default(),
+            turns: Turns::default(),
             orders: None,
             applied: 0,
             remembered,
@@ -87,7 +93,11 @@ impl Node {
         let mut output = Output::default();
         match input {
             Input::Changed(changes) => {
+                let before = self.leader.as_ref().map(|_| self.view.reports(changes));
                 self.view.take(changes);
+                if before.is_some_and(|before| self.view.is_urgent(changes, &before)) {
+                    self.turns.hurry();
+                }
                 // Before everything was read once, a record that is not there says nothing.
                 if self.view.is_complete() {
                     let seen = self.view.hosts().get(&self.host.settings().name);
@@ -98,14 +108,20 @@ impl Node {
             Input::Lease(lease) => output.events.extend(self.host.take_lease(*lease)),
             Input::Elected(true) if self.leader.is_none() => {
                 self.leader = Some(Leader::default());
+                self.turns = Turns::default();
                 output.events.push(ClusterEvent::Leads);
             }
             Input::Elected(false) if self.leader.is_some() => {
                 self.leader = None;
                 output.events.push(ClusterEvent::LeadsNoMore);
             }
-            Input::Elected(_) | Input::Tick | Input::Written { applied: true } => {}
-            Input::Written { applied: false } => output.events.push(ClusterEvent::Overtaken),
+            Input::Elected(_) | Input::Tick => {}
+            Input::Written { applied } => {
+                self.turns.written();
+                output
+                    .events
+                    .extend((!applied).then_some(ClusterEvent::Overtaken));
+            }
             Input::Applied(applied) => {
                 if let Some(orders) = self
                     .orders
@@ -121,10 +137,16 @@ impl Node {
                     output.events.extend(above);
                 }
             }
-            Input::Period(local) => output.report = self.host.report(local),
+            Input::Period(local) => output.report = self.report(now, local),
             Input::Lead => {
-                if let Some(leader) = &mut self.leader {
+                let period = self.host.settings().period;
+                let hosts = self.view.hosts().len();
+                if let Some(leader) = &mut self.leader
+                    && self.turns.due(now, period, hosts)
+                {
                     let (batches, events) = leader.step(&self.view);
+                    let grants = batches.iter().map(|batch| batch.grants.len()).sum();
+                    self.turns.took(now, grants, hosts);
                     output.batches = batches;
                     output.events.extend(events);
                 }
@@ -162,6 +184,18 @@ impl Node {
     /// How it stands at `now`.
     pub fn state(&self, now: Duration) -> HostState {
         self.host.clone().state(now).0
+    }
+
+    /// The report of what was seen, when it is to be written now.
+    fn report(
+        &mut self,
+        now: Duration,
+        local: &BTreeMap<String, LocalDemand>,
+    ) -> Option<HostReport> {
+        let (lease, report) = self.host.lease().zip(self.host.report(local))?;
+        let period = self.host.settings().period;
+        self.reports
+            .due(now, period, lease, self.host.grant(), report)
     }
 
     /// The orders, when they have changed. Those that differ only in their deadline keep their

@@ -44,6 +44,8 @@ pub struct HostSettings {
     pub hosts: Option<u32>,
     /// Share of `total_max / hosts` to keep when it hears nobody.
     pub safe_share: Option<f64>,
+    /// Time between two reports, and between two decisions of a leader, in the mean.
+    pub period: Duration,
     /// Its tenants that have a total.
     pub tenants: BTreeMap<String, Total>,
 }

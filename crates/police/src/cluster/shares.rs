@@ -5,7 +5,7 @@ use crate::level::{Share, level};
 /// Share of an equal part that an idle host keeps of a busy tenant, so that it can begin and be seen.
 const KEEP: f64 = 0.025;
 /// Share of its demand that a host gets besides, so that it is not held by its grant. The controller of a
-/// host takes a rate within 5 % of its limit for held, and says 5 % more than the rate.
+/// host says 2 % more than the rate, where its limiters count what they drop, else 5 %.
 const GROWTH: f64 = 0.01;
 /// Changes below this share of a grant are not written.
 const HYSTERESIS: f64 = 0.01;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::pace::is_sharp;
 use super::wire::{
     GRANT_DIR, HostGrant, HostReport, LEADER_DIR, LEDGER_KEY, Leadership, Ledger, MARKER,
     MEMBER_DIR, Member, REPORT_DIR, SCHEMA, SCHEMA_KEY, Wire, WireError, is_host_name,
@@ -26,6 +27,15 @@ pub enum Change {
         /// Key below the prefix.
         key: String,
     },
+}
+
+impl Change {
+    /// Key below the prefix.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Put { key, .. } | Self::Gone { key } => key,
+        }
+    }
 }
 
 /// All that has changed up to a revision. A reader never sees a part of a revision.
@@ -103,6 +113,38 @@ impl View {
                 Change::Gone { key } => self.gone(key),
             }
         }
+    }
+
+    /// What hosts said of which a report has changed.
+    pub(super) fn reports(&self, changes: &Changes) -> BTreeMap<String, HostReport> {
+        let keys = changes.changes.iter().map(Change::key);
+        let hosts = keys.filter_map(|key| key.strip_prefix(REPORT_DIR));
+        let said = hosts.filter_map(|host| {
+            let report = self.hosts.get(host)?.report()?;
+            Some((host.to_owned(), report.clone()))
+        });
+        said.collect()
+    }
+
+    /// Whether a leader that has heard these changes cannot wait: a host has come or gone, or says what differs much
+    /// from what it said `before`.
+    pub(super) fn is_urgent(
+        &self,
+        changes: &Changes,
+        before: &BTreeMap<String, HostReport>,
+    ) -> bool {
+        let said = |host: &str| {
+            let now = self.hosts.get(host);
+            let report = now.and_then(HostView::report);
+            match (before.get(host), report) {
+                (Some(old), Some(new)) => is_sharp(old, new, now.and_then(HostView::grant)),
+                (old, new) => old.is_some() != new.is_some(),
+            }
+        };
+        let urgent = |key: &str| {
+            key.starts_with(MEMBER_DIR) || key.strip_prefix(REPORT_DIR).is_some_and(said)
+        };
+        changes.all || changes.changes.iter().any(|change| urgent(change.key()))
     }
 
     /// Revision of the store that it shows.

@@ -6,7 +6,7 @@
 //! | `ledger` | the leader, in every transaction | none | [`Ledger`] |
 //! | `leader/…` | the election of etcd | the leader's | [`Leadership`] |
 //! | `member/HOST` | the host, when its policy changes | the host's | [`Member`] |
-//! | `report/HOST` | the host, once a period | the host's | [`HostReport`] |
+//! | `report/HOST` | the host, at most once a period in the mean | the host's | [`HostReport`] |
 //! | `grant/HOST` | the leader | **none**: outlives the host | [`HostGrant`] |
 
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ pub struct Total {
     pub weight: u32,
 }
 
-/// What a host sends and wants, once a period: also acknowledges the grant that it holds.
+/// What a host sends and wants: also acknowledges the grant that it holds. At most one a period in the mean.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HostReport {
     /// Version.

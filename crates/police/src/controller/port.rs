@@ -8,7 +8,7 @@ use super::enforce::Leak;
 use super::split::Part;
 use super::{Enforcement, PortDecision, PortSetup};
 use crate::demand::{Demand, Want};
-use crate::meter::Meter;
+use crate::meter::{Meter, Sample};
 use crate::policy::{Policy, PortName};
 use crate::tuning::Tuning;
 
@@ -22,11 +22,15 @@ pub(super) struct PortState {
     pub(super) cap: f64,
     setup: PortSetup,
     pub(super) meter: Meter,
+    /// The last sample, whether it was read or came too soon.
+    pub(super) newest: Option<Sample>,
     pub(super) demand: Demand,
     pub(super) want: Want,
     /// Last known rate in bits per second.
     pub(super) rate: f64,
     pub(super) held: bool,
+    /// Its limiter counts what it drops.
+    pub(super) counts_drops: bool,
     /// This period brought a rate.
     pub(super) fresh: bool,
     pub(super) present: bool,
@@ -53,10 +57,12 @@ impl PortState {
             cap: cap.min(setup.cap_bps).min(setup.steps.top),
             setup: *setup,
             meter: Meter::new(setup.counters),
+            newest: None,
             demand: Demand::new(setup.behind(policy)),
             want: Want::Unknown,
             rate: 0.0,
             held: false,
+            counts_drops: false,
             fresh: false,
             present: true,
             silent: false,
@@ -111,6 +117,16 @@ impl PortState {
     pub(super) fn seen_limit(&mut self, found: Option<BitRate>) {
         if let Some(found) = found {
             self.applied = Some(found);
+        }
+    }
+
+    /// It has another limit. What was dropped below a lower one says nothing of a higher one: the next rate is taken
+    /// from here on.
+    pub(super) fn wrote(&mut self, limit: BitRate, tuning: &Tuning) {
+        let was = self.applied.replace(limit);
+        let grows = was.is_some_and(|was| limit.bps() > (1.0 + tuning.growth) * was.bps());
+        if let (true, Some(newest)) = (grows, self.newest) {
+            self.meter.begin(newest);
         }
     }
 

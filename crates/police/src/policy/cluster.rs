@@ -10,7 +10,7 @@ use crate::cluster::{HostSettings, Margin, Total};
 
 /// Prefix of all keys when nothing is said.
 pub const DEFAULT_PREFIX: &str = "/nicety/";
-/// Time between two reports when nothing is said.
+/// Time between two reports, in the mean, when nothing is said.
 pub const DEFAULT_CLUSTER_PERIOD: Duration = Duration::from_secs(1);
 /// Length of a host's lease when nothing is said.
 pub const DEFAULT_LEASE: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ pub struct Cluster {
     pub identity: Option<Identity>,
     /// Who this host is to the store.
     pub user: Option<User>,
-    /// Time between two reports.
+    /// Time between two reports, in the mean.
     pub period: Duration,
     /// How long the store keeps a host that is not heard: whole seconds, at least 5 periods.
     pub lease: Duration,
@@ -86,6 +86,7 @@ impl Policy {
             margin: Margin::default(),
             hosts: cluster.hosts,
             safe_share: cluster.safe_share,
+            period: cluster.period,
             tenants: tenants.collect::<BTreeMap<_, _>>(),
         })
     }

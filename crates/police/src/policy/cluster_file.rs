@@ -43,7 +43,7 @@ pub(super) struct ClusterFile {
     /// File with the password of `user`.
     #[schemars(with = "Option<FileName>")]
     password_file: Option<Spanned<FileName>>,
-    /// Time between two reports of a host, 100ms to 60s; `1s` when absent.
+    /// Time between two reports of a host in the mean, 100ms to 60s; `1s` when absent.
     period: Option<Period>,
     /// How long etcd keeps a host that it does not hear, 5s to 600s and at least 5 periods; `10s`
     /// when absent.

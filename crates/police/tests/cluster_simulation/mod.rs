@@ -10,9 +10,11 @@
     reason = "shared by a test and a benchmark"
 )]
 
+pub mod daemons;
 pub mod doorman;
 pub mod figures;
 pub mod product;
+pub mod scenes;
 
 pub use figures::Figures;
 

@@ -1,4 +1,5 @@
-//! The product's leader and hosts, with a store that hears everything at once.
+//! The product's leader and hosts in step, with a store that hears everything at once: one report and one turn in each
+//! period, so this shows what a period costs. How soon the product follows is seen where hosts are not in step.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,9 +20,6 @@ pub struct Product {
     of: Vec<Vec<(usize, String)>>,
     view: View,
     leader: Leader,
-    /// How often the leader decides in a period. With two turns hosts acknowledge the first at once, which
-    /// the product does not: it shows what that would bring.
-    turns: usize,
     /// What each host said last.
     said: Vec<BTreeMap<String, LocalDemand>>,
     periods: usize,
@@ -54,6 +52,7 @@ impl Product {
                 margin: Margin::default(),
                 hosts: None,
                 safe_share: None,
+                period: Duration::from_secs(1),
                 tenants: of
                     .iter()
                     .map(|(_, tenant)| (tenant.clone(), total))
@@ -76,7 +75,6 @@ impl Product {
             of,
             view: View::default(),
             leader: Leader::default(),
-            turns: 1,
             said: vec![BTreeMap::new(); scale.hosts],
             periods: 0,
             writes: 0,
@@ -86,14 +84,6 @@ impl Product {
         };
         made.take(true, members);
         made
-    }
-
-    /// The same with two turns of the leader in a period.
-    pub fn with_two_turns(scale: &Scale, places: &[Place]) -> Self {
-        Self {
-            turns: 2,
-            ..Self::new(scale, places)
-        }
     }
 
     /// A host's report, as a change of the store.
@@ -143,7 +133,7 @@ impl Algorithm for Product {
         for (said, of) in self.said.iter_mut().zip(&self.of) {
             let local = of.iter().map(|(index, tenant)| {
                 let (wants, limit) = (demand[*index], limits[*index]);
-                let held = wants > 0 && wants as f64 >= 0.95 * limit as f64;
+                let held = wants > 0 && wants as f64 >= 0.99 * limit as f64;
                 let local = LocalDemand {
                     used: BitRate(wants.min(limit)),
                     // As the controller of a host guesses it.
@@ -160,29 +150,16 @@ impl Algorithm for Product {
     }
 
     fn lead(&mut self, limits: &mut [u64]) {
-        for turn in 1..=self.turns {
-            let changed = self.turn();
-            let mut freed = Vec::new();
-            for number in changed {
-                let host = &mut self.hosts[number];
-                let name = host.settings().name.clone();
-                host.take(self.view.hosts().get(&name));
-                let orders = host.orders(Duration::ZERO);
-                let mut lower = false;
-                for (index, tenant) in &self.of[number] {
-                    let max = orders.limits[tenant].max.0;
-                    lower |= max < std::mem::replace(&mut limits[*index], max);
-                }
-                let set = (orders.limits.iter()).map(|(tenant, limit)| (tenant.clone(), limit.max));
-                assert!(host.applied(&orders, &set.collect()).is_empty());
-                if lower {
-                    freed.push(number);
-                }
+        for number in self.turn() {
+            let host = &mut self.hosts[number];
+            let name = host.settings().name.clone();
+            host.take(self.view.hosts().get(&name));
+            let orders = host.orders(Duration::ZERO);
+            for (index, tenant) in &self.of[number] {
+                limits[*index] = orders.limits[tenant].max.0;
             }
-            if turn < self.turns {
-                let acknowledged: Vec<Change> = freed.into_iter().map(|of| self.said(of)).collect();
-                self.take(false, acknowledged);
-            }
+            let set = (orders.limits.iter()).map(|(tenant, limit)| (tenant.clone(), limit.max));
+            assert!(host.applied(&orders, &set.collect()).is_empty());
         }
     }
 

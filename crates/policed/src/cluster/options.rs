@@ -22,8 +22,6 @@ pub struct Options {
     pub session: Settings,
     /// What the host brings.
     pub host: HostSettings,
-    /// Time between two reports.
-    pub period: Duration,
 }
 
 impl Options {
@@ -40,15 +38,7 @@ impl Options {
             return Err(Error::HostName(name));
         }
         let session = session(policy, name);
-        Ok(policy
-            .cluster
-            .as_ref()
-            .zip(session)
-            .map(|(cluster, session)| Self {
-                session,
-                host,
-                period: cluster.period,
-            }))
+        Ok(session.map(|session| Self { session, host }))
     }
 }
 

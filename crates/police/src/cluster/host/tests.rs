@@ -20,6 +20,7 @@ fn host(hosts: Option<u32>, remembered: Option<u64>) -> Host {
         margin: Margin::default(),
         hosts,
         safe_share: None,
+        period: Duration::from_secs(1),
         tenants: BTreeMap::from([("blue".to_owned(), total)]),
     };
     let remembered = remembered.map(|safe| Remembered {

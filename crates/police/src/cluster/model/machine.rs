@@ -18,6 +18,8 @@ use super::store::{Answer, Millis, Request, Store};
 /// Milliseconds of the store's clock and of the hosts'.
 pub const TTL: Millis = 8_000;
 pub const PERIOD: Millis = 1_000;
+/// How often a daemon looks at its ports, and a leader may decide.
+const LOOK: Millis = PERIOD / 4;
 
 /// How far orders are carried out: on disk, with the guard, in the kernel, told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -87,6 +89,7 @@ impl Machine {
                 margin: Margin::default(),
                 hosts,
                 safe_share: None,
+                period: Duration::from_millis(PERIOD),
                 tenants: total.clone(),
             },
             name,
@@ -292,12 +295,12 @@ impl Machine {
         }
         requests.extend(self.registration());
         if clock >= self.next_period {
-            self.next_period = clock + PERIOD;
+            self.next_period = clock + LOOK;
             let local = self.local();
             requests.extend(self.feed(now, &Input::Period(local)));
         }
         if clock >= self.next_lead {
-            self.next_lead = clock + PERIOD;
+            self.next_lead = clock + LOOK;
             requests.extend(self.feed(now, &Input::Lead));
         }
         requests
@@ -340,6 +343,7 @@ impl Machine {
     /// Takes an answer.
     pub fn hear(&mut self, now: Millis, answer: Answer) -> Vec<Request> {
         let lease = match answer {
+            Answer::Written { applied } => return self.feed(now, &Input::Written { applied }),
             Answer::Lives { lease, sent_at } => Lease::Renewed {
                 lease,
                 sent_at: Duration::from_millis(sent_at),

@@ -26,6 +26,7 @@ pub enum Request {
 pub enum Answer {
     Lives { lease: i64, sent_at: u64 },
     Ended { lease: i64 },
+    Written { applied: bool },
 }
 
 #[derive(Debug, Default)]
@@ -138,7 +139,7 @@ impl Store {
             Request::Batch(batch) => {
                 let found = self.keys.get(LEDGER_KEY).map(|(value, _)| value.clone());
                 if found != batch.expected() && !mutant::is(Mutant::NoLedger) {
-                    return None;
+                    return Some(Answer::Written { applied: false });
                 }
                 let put = |key: String, value: Vec<u8>| Change::Put {
                     key,
@@ -151,7 +152,7 @@ impl Store {
                     grants.map(|(host, grant)| put(format!("{GRANT_DIR}{host}"), grant.encode())),
                 );
                 self.commit(now, changes);
-                None
+                Some(Answer::Written { applied: true })
             }
         }
     }
