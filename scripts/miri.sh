@@ -25,7 +25,7 @@ check() {
     cargo miri test --locked --lib "$@" || status=1
 }
 # Long loops: they take Miri hours, and there is no unsafe code in these crates.
-slow=(latency port:: every_ an_outage beyond_32 any_ a_million folds_the_largest)
+slow=(an_independent_parser latency port:: every_ an_outage beyond_32 any_ a_million folds_the_largest)
 check -p nicety-account -p nicety-packet -- "${slow[@]/#/--skip=}" "$@"
 # What opens sockets is the kernel's, which Miri does not have.
 for part in af_packet::rx af_xdp::ring memory; do

@@ -99,6 +99,8 @@ impl Server {
             .arg(self.dir.path())
             // Nothing here has to outlive the machine.
             .args(["-F", "-c", "listen_addresses=", "-c", "max_connections=20"])
+            // In its own directory, which is removed however it ends, and not in /dev/shm.
+            .args(["-c", "dynamic_shared_memory_type=mmap"])
             .args(self.settings.iter().flat_map(|setting| ["-c", setting]))
             .stdout(log.try_clone().unwrap())
             .stderr(log)

@@ -189,7 +189,7 @@ fn aims(run: &Run, judged: &[Judged]) -> Vec<Aimed> {
         ),
         at_most(
             "events_of_hosts_per_host_and_period",
-            "watch events per host and period, but for the leader's",
+            "watch events per host and period, without the leader's",
             events_of_hosts(run) / each,
             1.0,
         ),
