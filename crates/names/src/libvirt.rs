@@ -303,12 +303,18 @@ mod tests {
                 "net3",
                 "it is of type \"vhostuser\", which has no interface on this host; such a port cannot be shared",
             ),
-            ("net6", "the domain \"web & 01\" has no interface net6; see virsh domiflist"),
+            (
+                "net6",
+                "the domain \"web & 01\" has no interface net6; see virsh domiflist",
+            ),
         ] {
             assert_eq!(found(LIVE, "web & 01", port), wanted, "{port}");
         }
         let other = found(LIVE, "web02", "net0");
-        assert!(other.starts_with("libvirt has no domain \"web02\""), "{other}");
+        assert!(
+            other.starts_with("libvirt has no domain \"web02\""),
+            "{other}"
+        );
         // The first was unplugged: the others keep their names.
         let xml = LIVE.replacen("<alias name='net0'/>", "<alias name='net7'/>", 1);
         assert!(found(&xml, "web & 01", "net0").contains("no interface net0"));

@@ -283,7 +283,9 @@ impl FromStr for PciAddress {
                 domain: hex(domain, 4..=8)?,
                 bus: u8::try_from(hex(bus, 2..=2)?).ok()?,
                 device: u8::try_from(hex(device, 2..=2)?).ok().filter(|n| *n < 32)?,
-                function: u8::try_from(hex(function, 1..=1)?).ok().filter(|n| *n < 8)?,
+                function: u8::try_from(hex(function, 1..=1)?)
+                    .ok()
+                    .filter(|n| *n < 8)?,
             })
         };
         parse().ok_or(())
@@ -399,7 +401,10 @@ mod tests {
             "xen:a/net0",
         ] {
             let error = text.parse::<Name>().unwrap_err().to_string();
-            assert!(error.contains("names no port") && error.contains("; "), "{error}");
+            assert!(
+                error.contains("names no port") && error.contains("; "),
+                "{error}"
+            );
             assert!(!error.contains(char::is_control), "{error:?}");
         }
         let long = format!("libvirt:{}/net0", "x".repeat(400));

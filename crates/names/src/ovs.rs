@@ -164,7 +164,10 @@ mod tests {
     fn ports_are_found_by_their_name_and_by_their_identity() {
         let interface = |name: &str| Found::Interface(name.to_owned());
         assert_eq!(found("ovs:vnet3"), interface("vnet3"));
-        assert_eq!(found("neutron:4ac5b7d0-1c2d-4e3f-8a9b-0c1d2e3f4a5b"), interface("vnet3"));
+        assert_eq!(
+            found("neutron:4ac5b7d0-1c2d-4e3f-8a9b-0c1d2e3f4a5b"),
+            interface("vnet3")
+        );
         let several = ["eth0", "eth1"].map(str::to_owned).to_vec();
         assert_eq!(found("ovs:bond0"), Found::Several(several));
         let kind = Absent::Kind("dpdkvhostuserclient".to_owned());
@@ -178,7 +181,13 @@ mod tests {
 
     #[test]
     fn half_an_answer_is_none() {
-        for text in ["", "{}", "[]", TABLES.lines().next().unwrap(), "{\"headings\":1}"] {
+        for text in [
+            "",
+            "{}",
+            "[]",
+            TABLES.lines().next().unwrap(),
+            "{\"headings\":1}",
+        ] {
             assert!(Switch::parse(text).is_err(), "{text}");
         }
     }

@@ -87,20 +87,43 @@ mod tests {
         let bridge = include_str!("../tests/cni/cbr0-6f2a-eth0");
         let calico = include_str!("../tests/cni/k8s-pod-network-91bc-eth0");
         let old = include_str!("../tests/cni/old-3b1c-eth0");
-        let all: Vec<Attachment> = [bridge, calico, old].into_iter().filter_map(attachment).collect();
+        let all: Vec<Attachment> = [bridge, calico, old]
+            .into_iter()
+            .filter_map(attachment)
+            .collect();
         assert_eq!(all.len(), 3);
-        let names = |names: &[&str]| Found::OneOf(names.iter().map(|name| (*name).to_owned()).collect());
-        assert_eq!(pod(&all, ("shop", "web-0"), "eth0"), names(&["cni0", "veth5d2a91c7"]));
-        assert_eq!(pod(&all, ("shop", "db-0"), "eth0"), names(&["cali0ef24b1a2c3"]));
-        assert_eq!(pod(&all, ("shop", "old-0"), "eth0"), Found::Absent(Absent::NotTold));
-        for (at, interface) in [(("shop", "web-1"), "eth0"), (("prod", "web-0"), "eth0"), (("shop", "web-0"), "net1")] {
+        let names =
+            |names: &[&str]| Found::OneOf(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(
+            pod(&all, ("shop", "web-0"), "eth0"),
+            names(&["cni0", "veth5d2a91c7"])
+        );
+        assert_eq!(
+            pod(&all, ("shop", "db-0"), "eth0"),
+            names(&["cali0ef24b1a2c3"])
+        );
+        assert_eq!(
+            pod(&all, ("shop", "old-0"), "eth0"),
+            Found::Absent(Absent::NotTold)
+        );
+        for (at, interface) in [
+            (("shop", "web-1"), "eth0"),
+            (("prod", "web-0"), "eth0"),
+            (("shop", "web-0"), "net1"),
+        ] {
             assert_eq!(pod(&all, at, interface), Found::Absent(Absent::NoPod));
         }
     }
 
     #[test]
     fn what_is_no_attachment_of_a_pod_is_left_out() {
-        for text in ["", "{}", "[]", "{\"kind\":\"cniCacheV2\",\"ifName\":\"eth0\"}", "{\"kind\":\"cniCacheV1\",\"ifName\":\"eth0\"}"] {
+        for text in [
+            "",
+            "{}",
+            "[]",
+            "{\"kind\":\"cniCacheV2\",\"ifName\":\"eth0\"}",
+            "{\"kind\":\"cniCacheV1\",\"ifName\":\"eth0\"}",
+        ] {
             assert_eq!(attachment(text), None, "{text}");
         }
     }

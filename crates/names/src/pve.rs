@@ -37,12 +37,24 @@ mod tests {
         let machine = include_str!("../tests/pve/qemu-server/101.conf");
         let container = include_str!("../tests/pve/lxc/102.conf");
         let name = |name: &str| Found::Interface(name.to_owned());
-        assert_eq!(net(101, 0, Some((Kind::Machine, machine))), name("tap101i0"));
-        assert_eq!(net(101, 1, Some((Kind::Machine, machine))), name("tap101i1"));
+        assert_eq!(
+            net(101, 0, Some((Kind::Machine, machine))),
+            name("tap101i0")
+        );
+        assert_eq!(
+            net(101, 1, Some((Kind::Machine, machine))),
+            name("tap101i1")
+        );
         // Only a snapshot has it.
         let absent = Absent::NoNet { guest: 101, net: 2 };
-        assert_eq!(net(101, 2, Some((Kind::Machine, machine))), Found::Absent(absent));
-        assert_eq!(net(102, 0, Some((Kind::Container, container))), name("veth102i0"));
+        assert_eq!(
+            net(101, 2, Some((Kind::Machine, machine))),
+            Found::Absent(absent)
+        );
+        assert_eq!(
+            net(102, 0, Some((Kind::Container, container))),
+            name("veth102i0")
+        );
         assert_eq!(net(103, 0, None), Found::Absent(Absent::NoGuest(103)));
     }
 }

@@ -82,7 +82,9 @@ pub enum Absent {
         why: String,
     },
     /// Something without an interface on the host.
-    #[error("it is of type {0:?}, which has no interface on this host; such a port cannot be shared")]
+    #[error(
+        "it is of type {0:?}, which has no interface on this host; such a port cannot be shared"
+    )]
     Kind(String),
     /// The interface has no name yet.
     #[error("it has no interface yet")]
@@ -122,13 +124,17 @@ pub enum Absent {
     #[error("there is no PCI device {0}; see lspci -D")]
     NoDevice(PciAddress),
     /// The device has no interface here.
-    #[error("the PCI device {0} has no interface in this network namespace, and is no function of one that has")]
+    #[error(
+        "the PCI device {0} has no interface in this network namespace, and is no function of one that has"
+    )]
     NoNetDevice(PciAddress),
     /// No such pod has been attached.
     #[error("CNI has attached no such pod on this host; correct the name, or wait for the pod")]
     NoPod,
     /// The plugin does not say which interface of the host it is.
-    #[error("the CNI plugin has not told the pod's interface on this host; name that interface instead")]
+    #[error(
+        "the CNI plugin has not told the pod's interface on this host; name that interface instead"
+    )]
     NotTold,
 }
 
@@ -163,9 +169,12 @@ impl Host {
             Found::OneOf(names) => {
                 let there = |name: &String| {
                     let found = self.interfaces.get(name);
-                    found.is_some_and(|found| !matches!(found.kind.as_str(), "bridge" | "openvswitch"))
+                    found.is_some_and(|found| {
+                        !matches!(found.kind.as_str(), "bridge" | "openvswitch")
+                    })
                 };
-                let mut fits: Vec<String> = names.iter().filter(|name| there(name)).cloned().collect();
+                let mut fits: Vec<String> =
+                    names.iter().filter(|name| there(name)).cloned().collect();
                 match (fits.pop(), fits.is_empty()) {
                     (None, _) => Resolution::Absent(Absent::NoneOf(names.join(", "))),
                     (Some(only), true) => match self.target(&only) {
@@ -254,7 +263,10 @@ mod tests {
             .map(|(name, interface)| (name.to_owned(), interface))
             .into(),
             devices: [
-                (address("0000:3b:00.0"), Device::Interface("eth0".to_owned())),
+                (
+                    address("0000:3b:00.0"),
+                    Device::Interface("eth0".to_owned()),
+                ),
                 (
                     address("0000:3b:02.1"),
                     Device::Function {
@@ -281,14 +293,26 @@ mod tests {
         let device = |text: &str| Found::Device(text.parse().unwrap());
         let table = [
             ("ovs:vnet3", Found::Interface("vnet3".to_owned()), "vnet3 7"),
-            ("ovs:vnet9", Found::Interface("vnet9".to_owned()), "its interface vnet9 is not there"),
+            (
+                "ovs:vnet9",
+                Found::Interface("vnet9".to_owned()),
+                "its interface vnet9 is not there",
+            ),
             (
                 "pve:101/net0",
                 Found::Interface("tap101i0".to_owned()),
                 "the guest 101 has no interface tap101i0 now; its limit comes when it starts",
             ),
-            ("pod:a/b/eth0", Found::OneOf(names(&["cni0", "veth1"])), "veth1 8"),
-            ("pod:a/b/eth0", Found::OneOf(names(&["cni0", "veth9"])), "none of its interfaces is there: cni0, veth9"),
+            (
+                "pod:a/b/eth0",
+                Found::OneOf(names(&["cni0", "veth1"])),
+                "veth1 8",
+            ),
+            (
+                "pod:a/b/eth0",
+                Found::OneOf(names(&["cni0", "veth9"])),
+                "none of its interfaces is there: cni0, veth9",
+            ),
             (
                 "pod:a/b/eth0",
                 Found::OneOf(names(&["veth1", "veth2"])),
@@ -311,12 +335,18 @@ mod tests {
                 device("0000:00:1f.0"),
                 "the PCI device 0000:00:1f.0 has no interface in this network namespace, and is no function of one that has",
             ),
-            ("pci:0000:99:00.0", device("0000:99:00.0"), "there is no PCI device 0000:99:00.0; see lspci -D"),
+            (
+                "pci:0000:99:00.0",
+                device("0000:99:00.0"),
+                "there is no PCI device 0000:99:00.0; see lspci -D",
+            ),
         ];
         for (name, found, wanted) in table {
             let resolution = host().resolve(&name.parse().unwrap(), found);
             let said = match &resolution {
-                Resolution::Resolved(Target::Interface { name, index }) => format!("{name} {index}"),
+                Resolution::Resolved(Target::Interface { name, index }) => {
+                    format!("{name} {index}")
+                }
                 Resolution::Resolved(Target::Function { pf, vf }) => format!("{pf}/vf{vf}"),
                 other => other.why().unwrap(),
             };

@@ -2,6 +2,7 @@
 
 mod apply;
 mod look;
+mod names;
 mod publish;
 mod reload;
 
@@ -28,6 +29,7 @@ use crate::board::{Board, Shown};
 use crate::cluster::{self, Cluster};
 use crate::guests::{self, Channels, Softs};
 use crate::log::Log;
+use crate::names::{Bound, Start};
 use crate::originals::Originals;
 use crate::ports::{Links, Look, Ports};
 use crate::record::Recorder;
@@ -38,6 +40,9 @@ use crate::{Error, PolicyFile};
 
 pub use crate::originals::Restored;
 
+/// How long a start waits for those who know names: one command of theirs, and a little.
+pub(crate) const FIRST: Duration = Duration::from_secs(6);
+
 /// How the daemon runs.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -47,6 +52,8 @@ pub struct Options {
     pub naming: Naming,
     /// Start although a port of the policy is not there yet.
     pub absent_ok: bool,
+    /// Refuse names that are no port now.
+    pub strict: bool,
     /// Leave the last limits when stopped.
     pub keep: bool,
     /// Stop after so many periods.
@@ -71,6 +78,8 @@ pub struct Daemon {
     reloads: Reloads,
     controller: Controller,
     names: Vec<PortName>,
+    /// What those of them are that are names.
+    bound: Bound,
     watches: Vec<PortWatch>,
     /// NICs of the policy's functions that are not there.
     nics_gone: BTreeSet<String>,
@@ -112,6 +121,12 @@ impl Daemon {
         let PolicyFile { policy, file, .. } = policy;
         net_admin::require(&NetNs::current()?, "police run")?;
         let mut ports = Ports::open(Some(policy), &log)?;
+        let start = Start {
+            file,
+            strict: options.strict,
+            wait: FIRST,
+        };
+        let bound = Bound::start(policy, &mut ports, start, None)?;
         check(policy, file, &mut ports, options.absent_ok, &log)?;
         let alone = Alone::claim(ports.namespace(), &log)?;
         let (state, lock) = state::take(&options.directory)?;
@@ -119,7 +134,8 @@ impl Daemon {
         let mut originals = Originals::open(&state, &ports, &log)?;
         if originals.adopted > 0 {
             log.report(&Event::Adopted(originals.adopted));
-            originals.release_others(&mut ports, policy);
+            let names = Arc::clone(ports.names());
+            originals.release_others(&mut ports, &names);
         }
         ports.wait(answer_timeout(policy.period));
         let board = Arc::default();
@@ -136,6 +152,7 @@ impl Daemon {
             controller: Controller::new(policy.clone(), &[], Tuning::default()),
             names: policy.ports().map(|(_, port)| port.clone()).collect(),
             watches: vec![PortWatch::default(); policy.ports().count()],
+            bound,
             nics_gone: BTreeSet::new(),
             policy: Arc::new(policy.clone()),
             file: file.clone(),
@@ -229,20 +246,27 @@ impl Daemon {
             self.periods += 1;
             let now = self.now();
             next = next_period(next, self.policy.period, now);
-            match self.requests.recv_timeout(next - now) {
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(ServiceRequest::Reload) => {
-                    self.reload();
-                    // What it says holds at once.
-                    next = self.now();
+            loop {
+                let left = next.saturating_sub(self.now());
+                match self.requests.recv_timeout(left) {
+                    Err(RecvTimeoutError::Timeout) => break,
+                    // The next period has the answer.
+                    Ok(ServiceRequest::LookAgain) => self.bound.look_again(),
+                    Ok(ServiceRequest::Reload) => {
+                        self.reload();
+                        // What it says holds at once.
+                        next = self.now();
+                        break;
+                    }
+                    Ok(ServiceRequest::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 }
-                Ok(ServiceRequest::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
     fn period(&mut self) -> Result<(), NetError> {
         let begin = Instant::now();
+        self.rebind();
         let mut survey = self.survey()?;
         self.report_nics(survey.nics());
         self.report_silences();
@@ -260,6 +284,7 @@ impl Daemon {
         for (port, watch) in decision.ports.iter_mut().zip(&self.watches) {
             watch.explain(port);
         }
+        self.name_ports(&mut decision);
         self.renew(&seen, &decision, &survey);
         let after = self.apply(&decision, &seen, survey);
         if let (Some(cluster), Ok(_)) = (&mut self.cluster, &after) {
@@ -283,8 +308,9 @@ impl Daemon {
         let tenant = tenant.and_then(|(tenant, _)| self.policy.tenants.get(tenant));
         self.log.report(&Event::Port {
             port: port.unwrap_or_default(),
+            interface: self.interface(index),
             tenant: tenant.map(|tenant| tenant.name.clone()),
-            event,
+            event: self.worded(index, event),
         });
     }
 }

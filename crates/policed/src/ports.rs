@@ -12,7 +12,7 @@ use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
 use nicety_police::liveness::{RESTORE, START, Silence};
-use nicety_police::snapshot::Snapshot;
+use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::{Policy, PortName, Sample, Seen};
 
 use crate::Error;
@@ -31,11 +31,14 @@ pub struct Ports {
     nics: BTreeMap<String, Group<Functions, Arc<Nic>>>,
     listener: ChangeListener,
     ns: NetNs,
+    /// As the kernel knows them; names that are none now stay names.
     names: Arc<[PortName]>,
     /// NICs of which interfaces count a function.
     by_interfaces: BTreeSet<String>,
     /// How long an answer is waited for.
     wait: Duration,
+    capacity: BitRate,
+    log: Log,
 }
 
 /// All ports at one moment.
@@ -78,16 +81,12 @@ impl Ports {
         };
         let doing = "reading interfaces and their limiters".to_owned();
         let nic = |(name, functions): (String, Vec<u32>)| {
-            let doing = format!("reading {name}'s functions");
-            let thread = format!("nic {name}");
             let of = Of {
                 name: name.clone(),
                 functions,
                 capacity,
             };
-            let (ns, log) = (ns.clone(), log.clone());
-            let open = move || Functions::open(&ns, of, log);
-            Ok::<_, Error>((name, Group::start(&thread, doing, START, open)?))
+            Ok::<_, Error>((name, nic_of(&ns, of, log)?))
         };
         Ok(Self {
             nics: functions
@@ -100,7 +99,44 @@ impl Ports {
             names,
             by_interfaces: BTreeSet::new(),
             wait: START,
+            capacity,
+            log: log.clone(),
         })
+    }
+
+    /// A port is this one of the host from now on.
+    ///
+    /// # Errors
+    /// When it is a function of a NIC whose driver does not answer.
+    pub fn bind(&mut self, port: usize, to: PortName) -> Result<(), Error> {
+        let mut names = self.names.to_vec();
+        let Some(name) = names.get_mut(port) else {
+            return Ok(());
+        };
+        *name = to.clone();
+        if let PortName::Vf { pf, .. } = &to {
+            let functions = names.iter().filter_map(|name| match name {
+                PortName::Vf { pf: of, vf } if of == pf => Some(*vf),
+                _ => None,
+            });
+            let of = Of {
+                name: pf.clone(),
+                functions: functions.collect(),
+                capacity: self.capacity,
+            };
+            let mut group = nic_of(&self.ns, of, &self.log)?;
+            if let Some(before) = self.nics.get(pf) {
+                group.follow(before);
+            }
+            self.nics.insert(pf.clone(), group);
+        }
+        self.names = names.into();
+        Ok(())
+    }
+
+    /// The ports as the kernel knows them; names that are none now stay names.
+    pub fn names(&self) -> &Arc<[PortName]> {
+        &self.names
     }
 
     /// Waits so long for answers from now on.
@@ -178,7 +214,11 @@ impl Ports {
         mut nics: BTreeMap<String, Option<Arc<Nic>>>,
         wanted: Wanted,
     ) -> Result<Look, NetError> {
-        self.links.look(move |links| links.look(before, &wanted));
+        let names = Arc::clone(&self.names);
+        self.links.look(move |links| {
+            links.names = names;
+            links.look(before, &wanted)
+        });
         let interfaces = self.links.take(Instant::now() + self.wait);
         let look = Look::new(interfaces.transpose()?);
         let all = self.nics.keys();
@@ -254,7 +294,11 @@ impl Ports {
         let count = (asked.values().flatten()).any(|nic| nic.needs_interfaces());
         let mut look = match before.survey {
             Some(survey) if count || !wanted.is_empty() => {
-                let reread = move |links: &mut Links| links.reread(survey, &wanted, count);
+                let names = Arc::clone(&self.names);
+                let reread = move |links: &mut Links| {
+                    links.names = names;
+                    links.reread(survey, &wanted, count)
+                };
                 Look::new(self.links.run(self.wait, reread).transpose()?)
             }
             survey => Look {
@@ -287,6 +331,7 @@ impl Ports {
                 let set = move |functions: &mut Functions| functions.set(vf, &nic, limit.0);
                 self.nics.get_mut(&pf)?.run(self.wait, set)
             }
+            PortName::Named(_) => None,
         }
     }
 
@@ -335,6 +380,14 @@ impl Ports {
     }
 }
 
+/// A thread for the functions of a NIC.
+fn nic_of(ns: &NetNs, of: Of, log: &Log) -> Result<Group<Functions, Arc<Nic>>, Error> {
+    let doing = format!("reading {}'s functions", of.name);
+    let thread = format!("nic {}", of.name);
+    let (ns, log) = (ns.clone(), log.clone());
+    Group::start(&thread, doing, START, move || Functions::open(&ns, of, log))
+}
+
 impl Look {
     fn new(interfaces: Option<Interfaces>) -> Self {
         let (survey, at, snapshots) = match interfaces {
@@ -377,6 +430,7 @@ impl Look {
                 Some(Some(nic)) => nic.snapshot(*vf),
                 Some(None) | None => silent(&Some(pf.clone())),
             },
+            PortName::Named(_) => Snapshot::without(Place::Gone),
         }
     }
 

@@ -4,6 +4,7 @@ use super::*;
 
 fn port(event: PortEvent) -> Event {
     Event::Port {
+        interface: None,
         port: "tap0".to_owned(),
         tenant: Some("blue".to_owned()),
         event,
