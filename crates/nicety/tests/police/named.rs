@@ -66,7 +66,7 @@ fn a_machine_of_libvirt_is_followed() {
     let explained = host.police(&["explain", "t1"]).run();
     assert_eq!(
         explained.assert_code(0).stdout,
-        "t1: port libvirt:nobody/net0 waits: libvirt has no domain \"nobody\"; correct the name, see virsh list --all\n"
+        "t1: none of its ports can be limited now; port libvirt:nobody/net0 waits: libvirt has no domain \"nobody\"; correct the name, see virsh list --all\n"
     );
 
     libvirt.virsh("start --paused 'web 01'");
@@ -195,11 +195,11 @@ fn a_machine_of_libvirt_is_followed() {
 /// Open vSwitch without the kernel's module. Its programs end with the shell, and that with its standard input.
 const SWITCH: &str = "
 set -e
-export PATH=$PATH:/usr/sbin:/usr/share/openvswitch/scripts OVS_RUNDIR=DIR
-ovsdb-tool create DIR/conf.db /usr/share/openvswitch/vswitch.ovsschema
-setpriv --pdeathsig KILL ovsdb-server DIR/conf.db --remote=punix:DIR/db.sock --unixctl=DIR/server.ctl --log-file=DIR/server.log --no-chdir 2>/dev/null &
+export PATH=$PATH:/usr/sbin:/usr/share/openvswitch/scripts OVS_RUNDIR=@
+ovsdb-tool create @/conf.db /usr/share/openvswitch/vswitch.ovsschema
+setpriv --pdeathsig KILL ovsdb-server @/conf.db --remote=punix:@/db.sock --unixctl=@/server.ctl --log-file=@/server.log --no-chdir 2>/dev/null &
 ovs-vsctl --retry --timeout=60 --no-wait init
-setpriv --pdeathsig KILL ovs-vswitchd unix:DIR/db.sock --unixctl=DIR/switch.ctl --log-file=DIR/switch.log --no-chdir 2>/dev/null &
+setpriv --pdeathsig KILL ovs-vswitchd unix:@/db.sock --unixctl=@/switch.ctl --log-file=@/switch.log --no-chdir 2>/dev/null &
 ovs-vsctl --timeout=60 add-br br0 -- set bridge br0 datapath_type=netdev
 for name in v1 v2 v3; do
     ip link add $name type veth peer name ${name}p
@@ -323,7 +323,7 @@ impl Drop for Switch {
 
 fn switch(host: &Host, dir: &str) -> Switch {
     let script = host.path("switch.sh");
-    fs::write(&script, SWITCH.replace("DIR", dir)).unwrap();
+    fs::write(&script, SWITCH.replace('@', dir)).unwrap();
     let enter = host.enter();
     let mut command = Command::new(&enter[0]);
     command

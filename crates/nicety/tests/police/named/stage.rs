@@ -41,7 +41,8 @@ ip link del nt
 echo ready
 exec sleep 3600
 ";
-/// Runs what it is told, line by line, as the first process: the machines end with it.
+/// Runs what it is told, line by line, as the first process: the machines end with it. bash, because it buries those
+/// whose parents have ended, for which libvirtd waits.
 const INIT: &str =
     "while read -r line; do eval \"$line\" </dev/null >/dev/null 2>&1; echo \"$?\"; done";
 const LIBVIRTD: &str = "/usr/sbin/libvirtd";
@@ -188,6 +189,7 @@ impl<'a> Libvirt<'a> {
             LIBVIRTD,
             "/usr/bin/virsh",
             "/usr/bin/qemu-system-x86_64",
+            "/usr/bin/bash",
             "/dev/net/tun",
         ] {
             if !Path::new(file).exists() {
@@ -209,7 +211,7 @@ impl<'a> Libvirt<'a> {
                 "--mount-proc",
                 "--kill-child=KILL",
             ])
-            .args(["sh", "-c", INIT])
+            .args(["bash", "-c", INIT])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut init = child::spawn(init).unwrap();
