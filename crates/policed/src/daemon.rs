@@ -306,11 +306,13 @@ impl Daemon {
         let port = self.names.get(index).map(ToString::to_string);
         let tenant = self.policy.ports().nth(index);
         let tenant = tenant.and_then(|(tenant, _)| self.policy.tenants.get(tenant));
+        let event = self.worded(index, event);
+        let interface = self.interface(index);
         self.log.report(&Event::Port {
             port: port.unwrap_or_default(),
-            interface: self.interface(index),
+            interface: interface.filter(|_| !matches!(event, PortEvent::Absent(_))),
             tenant: tenant.map(|tenant| tenant.name.clone()),
-            event: self.worded(index, event),
+            event,
         });
     }
 }

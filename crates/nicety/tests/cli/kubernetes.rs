@@ -15,11 +15,18 @@ const MANIFEST: &str = include_str!("../../../../packaging/kubernetes/nicety-pol
 #[test]
 fn the_manifest_has_a_policy_and_a_command_that_nicety_takes() {
     let all = YamlLoader::load_from_str(MANIFEST).unwrap();
-    let kinds: Vec<&str> = all.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = all
+        .iter()
+        .map(|one| one["kind"].as_str().unwrap())
+        .collect();
     assert_eq!(kinds, ["Namespace", "ConfigMap", "DaemonSet"]);
     let text = all[1]["data"]["policy.toml"].as_str().unwrap();
     let policy = Policy::parse("policy.toml", text).unwrap();
-    assert!(policy.ports().all(|(_, port)| matches!(port, PortName::Named(_))));
+    assert!(
+        policy
+            .ports()
+            .all(|(_, port)| matches!(port, PortName::Named(_)))
+    );
 
     let container = &all[2]["spec"]["template"]["spec"]["containers"][0];
     let words = container["args"].as_vec().unwrap().iter();
@@ -32,11 +39,18 @@ fn the_manifest_has_a_policy_and_a_command_that_nicety_takes() {
     }
     // What the daemon reads and writes there comes from the node, or from the map.
     let mounts = container["volumeMounts"].as_vec().unwrap().iter();
-    let mut mounts: Vec<&str> = mounts.map(|mount| mount["mountPath"].as_str().unwrap()).collect();
+    let mut mounts: Vec<&str> = mounts
+        .map(|mount| mount["mountPath"].as_str().unwrap())
+        .collect();
     mounts.sort_unstable();
     assert_eq!(
         mounts,
-        ["/etc/nicety", "/run/nicety", "/var/lib/cni/results", "/var/lib/nicety"]
+        [
+            "/etc/nicety",
+            "/run/nicety",
+            "/var/lib/cni/results",
+            "/var/lib/nicety"
+        ]
     );
 }
 
@@ -63,7 +77,10 @@ fn kubernetes_knows_every_key_of_the_manifest() {
             Ok(said) => assert!(said.status.success(), "{version}: {said:?}"),
         }
         // The schema does tell.
-        for (key, odd) in [("hostNetwork:", "hostNetwerk:"), ("runAsUser: 0", "runAsUser: root")] {
+        for (key, odd) in [
+            ("hostNetwork:", "hostNetwerk:"),
+            ("runAsUser: 0", "runAsUser: root"),
+        ] {
             let wrong = check(version, &MANIFEST.replace(key, odd)).unwrap();
             assert!(!wrong.status.success(), "{version}: {odd}");
         }

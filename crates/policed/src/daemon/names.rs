@@ -21,6 +21,9 @@ impl Daemon {
         for (index, now) in &turned {
             let was = self.bound.of(*index).cloned().unwrap_or_default();
             if was.to.is_some() && (&was.to, was.index) != (&now.to, now.index) {
+                // Whoever hears that it is gone hears why.
+                let why = now.why.clone();
+                self.bound.take(*index, Binding { why, ..was.clone() });
                 self.unbind(*index, &was);
             }
         }
@@ -28,14 +31,7 @@ impl Daemon {
             if let Some(to) = &now.to
                 && let Err(error) = self.ports.bind(index, to.clone())
             {
-                let why = Some(error.to_string());
-                self.bound.take(
-                    index,
-                    Binding {
-                        why,
-                        ..Binding::default()
-                    },
-                );
+                self.bound.fail(index, error.to_string());
                 continue;
             }
             if now.to.is_some() {

@@ -237,12 +237,21 @@ fn described(one: &Listed) -> Result<Result<Domain, Absent>, Trouble> {
     };
     match VIRSH.ask(&words) {
         Ok(xml) => Ok(nicety_names::interfaces(&xml).map_err(|why| unreadable(why.to_string()))),
-        // It may have ended since the list was made; and one with a huge description keeps no other from its port.
-        Err(error @ (Unanswered::Failed { .. } | Unanswered::TooMuch { .. })) => {
-            Ok(Err(unreadable(error.to_string())))
+        // It has ended since the list was made.
+        Err(Unanswered::Failed { said, .. }) if is_gone(&said) => {
+            Ok(Err(Absent::ShutOff(one.name.clone())))
         }
+        // One with a huge description keeps no other from its port.
+        Err(error @ Unanswered::TooMuch { .. }) => Ok(Err(unreadable(error.to_string()))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// What virsh complains of when there is no such domain any more.
+fn is_gone(said: &str) -> bool {
+    ["Domain not found", "failed to get domain"]
+        .iter()
+        .any(|words| said.contains(words))
 }
 
 fn switch(names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {

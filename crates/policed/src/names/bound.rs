@@ -1,7 +1,7 @@
 //! The ports of a policy as they are bound to ports of the host, and kept so.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nicety_names::{Name, Resolution};
 use nicety_netdev::netns::NetNs;
@@ -16,6 +16,9 @@ use crate::Error;
 use crate::log::Log;
 use crate::ports::Ports;
 
+/// When a port that could not be bound is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
+
 /// The names of a policy, and what they are.
 #[derive(Debug, Default)]
 pub struct Bound {
@@ -24,6 +27,8 @@ pub struct Bound {
     names: Vec<PortName>,
     bindings: Vec<Binding>,
     answers: Answers,
+    /// Ports that could not be bound, and when that is tried again.
+    failed: BTreeMap<usize, Instant>,
 }
 
 /// What a start needs to know.
@@ -91,6 +96,7 @@ impl Bound {
             names,
             bindings,
             answers,
+            failed: BTreeMap::new(),
         })
     }
 
@@ -112,7 +118,11 @@ impl Bound {
         let names: &BTreeMap<Name, Resolution> = &answers.names;
         let now = bind(&self.names, |name| names.get(name));
         self.answers = answers;
+        self.failed.retain(|_, again| *again > Instant::now());
         let turned = now.into_iter().enumerate().filter(|(at, now)| {
+            if self.failed.contains_key(at) {
+                return false;
+            }
             let was = &self.bindings[*at];
             (&was.to, was.index, &was.why) != (&now.to, now.index, &now.why)
         });
@@ -124,6 +134,19 @@ impl Bound {
         if let Some(binding) = self.bindings.get_mut(port) {
             *binding = now;
         }
+    }
+
+    /// A port could not be bound: why. It is tried again later, because that may have taken long.
+    pub fn fail(&mut self, port: usize, why: String) {
+        self.failed.insert(port, Instant::now() + AGAIN);
+        let why = Some(why);
+        self.take(
+            port,
+            Binding {
+                why,
+                ..Binding::default()
+            },
+        );
     }
 
     /// What a port with a name is; none for one without.

@@ -50,8 +50,6 @@ struct Asked {
     whole: bool,
     /// When it answered last.
     heard: Option<Instant>,
-    /// Since when the present question waits.
-    since: Option<Instant>,
     trouble: Option<String>,
 }
 
@@ -173,17 +171,18 @@ impl Shared {
                 return;
             };
             let answer = match asker.stale(source, names, &known) {
-                Ok(names) if names.is_empty() => Ok(BTreeMap::new()),
-                Ok(names) => asker.ask(source, &names),
+                // Nobody needs to be asked.
+                Ok(names) if names.is_empty() => Ok(None),
+                Ok(names) => asker.ask(source, &names).map(Some),
                 Err(error) => Err(error),
             };
             let mut state = self.lock();
             let State { sources, known, .. } = &mut *state;
             if let Some(asked) = sources.get_mut(&source) {
                 asked.answered = goal;
-                asked.since = None;
                 match answer {
-                    Ok(found) => {
+                    Ok(None) => {}
+                    Ok(Some(found)) => {
                         known.extend(found);
                         (asked.heard, asked.trouble) = (Some(Instant::now()), None);
                     }
@@ -229,7 +228,9 @@ impl Shared {
                     true => SOON,
                     false => (*pause * 2).min(POLL),
                 };
-                let whole = std::mem::take(&mut asked.whole) || whole_at.elapsed() >= WHOLE;
+                let whole = std::mem::take(&mut asked.whole)
+                    || whole_at.elapsed() >= WHOLE
+                    || asked.trouble.is_some();
                 let known = match whole {
                     true => BTreeMap::new(),
                     false => known.clone(),
@@ -237,7 +238,6 @@ impl Shared {
                 if whole {
                     *whole_at = Instant::now();
                 }
-                asked.since = Some(Instant::now());
                 return Some((asked.wished, asked.names.clone(), known));
             }
             let changed = self.changed.wait_timeout(state, poll - waited);
