@@ -121,7 +121,13 @@ fn a_machine_of_libvirt_is_followed() {
     );
 
     // An interface that is plugged in, and out again.
-    libvirt.virsh("attach-interface 'web 01' ethernet none --mac 52:54:00:00:00:03 --model virtio --target hot0 --live");
+    let hot = FIRST.replace("01'/>", "03'/><target dev='hot0'/>");
+    fs::write(host.path("hot.xml"), hot).unwrap();
+    let hot = format!(
+        "attach-device 'web 01' {} --live",
+        host.path("hot.xml").display()
+    );
+    libvirt.virsh(&hot);
     daemon.until("the limit of what was plugged in", |_| {
         host.port(3).0 == "hot0" && host.is_limited("hot0")
     });
