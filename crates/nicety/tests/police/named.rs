@@ -135,19 +135,37 @@ fn a_machine_of_libvirt_is_followed() {
     daemon.until("what was plugged out", |_| host.port(3).0.is_empty());
     assert_eq!(host.port(0).0, "vnet0");
 
-    // What libvirt limits itself is shared below.
-    libvirt.virsh("domiftune 'web 01' vnet0 --outbound 500,500,500 --live");
-    daemon.until("the limit of libvirt", |daemon| {
-        daemon
-            .stderr()
-            .contains("port libvirt:web 01/net0 (vnet0): libvirt limits it to 4mbit")
+    // What libvirt limits of what the machine receives is its own affair.
+    libvirt.virsh("domiftune 'web 01' vnet0 --inbound 500,500,500 --live");
+    let periods = host.status()["periods"].as_u64().unwrap();
+    daemon.until("three periods", |_| {
+        host.status()["periods"].as_u64().unwrap() > periods + 3
     });
-    libvirt.virsh("domiftune 'web 01' vnet0 --outbound 0 --live");
-    daemon.until("no limit of libvirt", |daemon| {
-        daemon
-            .stderr()
-            .contains("what another program had limited it to is gone")
-    });
+    let explained = host.police(&["explain", "vnet0"]).run();
+    let line = &explained.assert_code(0).stdout;
+    assert!(line.contains("its limit of "), "{line}");
+    // What it limits of what the machine sends is shared below.
+    let outbound = "virsh --quiet domiftune 'web 01' vnet0 --live --outbound";
+    match host
+        .sh(&format!("{outbound} 500,500,500 2>&1 || true"))
+        .trim()
+    {
+        "" => {
+            let limited = "port libvirt:web 01/net0 (vnet0): libvirt limits it to 4mbit";
+            daemon.until("the limit of libvirt", |daemon| {
+                daemon.stderr().contains(limited)
+            });
+            host.sh(&format!("{outbound} 0"));
+            let gone = "what another program had limited it to is gone";
+            daemon.until("no limit of libvirt", |daemon| {
+                daemon.stderr().contains(gone)
+            });
+        }
+        why if why.contains("TC action module") => {
+            println!("SKIP {test}, outbound of domiftune: this kernel has no act_police");
+        }
+        why => panic!("{why}"),
+    }
 
     // libvirtd is killed and starts again: the machine runs on, and so does its limit.
     libvirt.signal("KILL");
@@ -306,6 +324,9 @@ fn ports_of_open_vswitch_proxmox_and_pods_are_found() {
     daemon.signal(Signal::KILL);
     daemon.wait();
     assert!(host.is_limited("tap101i1"));
+    host.sh(&format!(
+        "{vsctl} remove Interface v1 external_ids iface-id"
+    ));
     let smaller = policy.replace("\"pve:101/net1\", ", "");
     let _ = fs::remove_file(host.path("state/state.json"));
     let daemon = host.daemon(&smaller, with_switch);
