@@ -205,7 +205,7 @@ fn pve(text: &str) -> Option<Name> {
     let (guest, net) = text.split_once("/net")?;
     let (guest, net) = (decimal(guest)?, decimal(net)?);
     // As Proxmox numbers them.
-    (guest >= 100 && guest < 1_000_000_000 && net < 32).then_some(Name::Pve { guest, net })
+    ((100..1_000_000_000).contains(&guest) && net < 32).then_some(Name::Pve { guest, net })
 }
 
 fn pod(text: &str) -> Option<Name> {
