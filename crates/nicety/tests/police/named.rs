@@ -174,7 +174,7 @@ fn a_machine_of_libvirt_is_followed() {
     host.police(&["poke"]).run().assert_code(0);
     let before = host.status()["periods"].as_u64().unwrap();
     daemon.until("libvirt that hangs", |daemon| {
-        daemon.stderr().contains("names of libvirt: virsh has not answered within 5 s; ports stay as they were told last\n")
+        daemon.stderr().contains("names of libvirt: virsh has not answered within 5 s; see systemctl status libvirtd; ports stay as they were told last\n")
     });
     let status = host.status();
     assert!(

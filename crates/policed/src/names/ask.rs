@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const VIRSH: Program = Program {
     name: "virsh",
     package: "libvirt-clients",
+    hint: "see systemctl status libvirtd",
     limit: PATIENCE,
     most: 4 << 20,
 };
@@ -32,6 +33,7 @@ const CONNECT: [&str; 3] = ["--readonly", "--connect", "qemu:///system"];
 const VSCTL: Program = Program {
     name: "ovs-vsctl",
     package: "openvswitch-switch",
+    hint: "see systemctl status openvswitch-switch",
     limit: PATIENCE,
     most: 32 << 20,
 };

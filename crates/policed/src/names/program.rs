@@ -38,8 +38,10 @@ pub enum Unanswered {
         why: &'static str,
     },
     /// It takes too long.
-    #[error("{program} has not answered within {} s", limit.as_secs())]
+    #[error("{program} has not answered within {} s; {hint}", limit.as_secs())]
     Slow {
+        /// What to look at.
+        hint: &'static str,
         /// Its name.
         program: &'static str,
         /// How long it was waited for.
@@ -54,8 +56,10 @@ pub enum Unanswered {
         most: usize,
     },
     /// It failed: the last line of what it complains of.
-    #[error("{program}: {said}")]
+    #[error("{program}: {said}; {hint}")]
     Failed {
+        /// What to look at.
+        hint: &'static str,
         /// Its name.
         program: &'static str,
         /// The line.
@@ -78,6 +82,8 @@ pub struct Program {
     pub name: &'static str,
     /// Debian's package that has it.
     pub package: &'static str,
+    /// What to look at when it does not answer.
+    pub hint: &'static str,
     /// How long it is waited for.
     pub limit: Duration,
     /// Most bytes of what it says.
@@ -154,7 +160,11 @@ struct Asked {
 impl Asked {
     fn answer(mut self, program: Program) -> Result<String, Unanswered> {
         let Program {
-            name, limit, most, ..
+            name,
+            hint,
+            limit,
+            most,
+            ..
         } = program;
         let io = |source| Unanswered::Io {
             program: name,
@@ -162,6 +172,7 @@ impl Asked {
         };
         let deadline = Instant::now() + limit;
         let slow = || Unanswered::Slow {
+            hint,
             program: name,
             limit,
         };
@@ -213,8 +224,9 @@ impl Asked {
             return Ok(String::from_utf8_lossy(&said).into_owned());
         }
         Err(Unanswered::Failed {
+            hint,
             program: name,
-            said: last_line(&complaint).unwrap_or_else(|| status.to_string()),
+            said: last_line(&complaint, name).unwrap_or_else(|| status.to_string()),
         })
     }
 }
@@ -243,10 +255,14 @@ fn take(pipe: &mut Option<impl Read>, into: &mut Vec<u8>) -> io::Result<bool> {
 }
 
 /// The last line with words, without control characters.
-fn last_line(bytes: &[u8]) -> Option<String> {
+fn last_line(bytes: &[u8], program: &str) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let last = text.lines().rfind(|line| !line.trim().is_empty())?;
     let last = last.trim().trim_start_matches("error: ");
+    let named = last.strip_prefix(program);
+    let last = named
+        .and_then(|last| last.strip_prefix(": "))
+        .unwrap_or(last);
     let clean = last.chars().filter(|c| !c.is_control()).take(200);
     Some(clean.collect())
 }
@@ -259,6 +275,7 @@ mod tests {
         Program {
             name: "sh",
             package: "dash",
+            hint: "see sh",
             limit: Duration::from_millis(limit),
             most: 10_000,
         }
@@ -272,19 +289,19 @@ mod tests {
             (
                 60_000,
                 "echo a >&2; echo 'error: no \u{1b}[1msuch' >&2; exit 1",
-                "sh: no [1msuch",
+                "sh: no [1msuch; see sh",
             ),
-            (60_000, "exit 3", "sh: exit status: 3"),
+            (60_000, "exit 3", "sh: exit status: 3; see sh"),
             (60_000, "yes", "sh says more than 10000 bytes"),
             (
                 300,
                 "sleep 600 & sleep 600",
-                "sh has not answered within 0 s",
+                "sh has not answered within 0 s; see sh",
             ),
             (
                 300,
                 "exec >&- 2>&-; sleep 600",
-                "sh has not answered within 0 s",
+                "sh has not answered within 0 s; see sh",
             ),
         ] {
             assert_eq!(
