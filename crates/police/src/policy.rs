@@ -116,7 +116,7 @@ pub enum PortName {
         vf: u32,
     },
     /// Whatever this name is on the host now: `libvirt:web01/net0`.
-    Named(Name),
+    Named(Box<Name>),
 }
 
 /// Text that names no port.
@@ -178,7 +178,8 @@ impl FromStr for PortName {
 
     fn from_str(text: &str) -> Result<Self, PortNameError> {
         if Name::is_meant(text) {
-            return text.parse().map(Self::Named).map_err(PortNameError::Name);
+            let name = text.parse().map_err(PortNameError::Name)?;
+            return Ok(Self::Named(Box::new(name)));
         }
         let error = || PortNameError::NoPort(text.chars().take(60).collect());
         let (name, vf) = match text.split_once("/vf") {

@@ -55,7 +55,7 @@ impl Bound {
     ) -> Result<Self, Error> {
         let names: Vec<PortName> = policy.ports().map(|(_, port)| port.clone()).collect();
         let named = names.iter().filter_map(|port| match port {
-            PortName::Named(name) => Some(name.clone()),
+            PortName::Named(name) => Some(Name::clone(name)),
             _ => None,
         });
         let named: Vec<Name> = named.collect();
