@@ -304,6 +304,25 @@ fn ports_of_open_vswitch_proxmox_and_pods_are_found() {
     daemon.until("the limit of the container", |_| {
         host.is_limited("veth102i0")
     });
+    // A reload keeps them, and refuses two names of one port.
+    fs::write(&file, policy.replace("\"100mbit\"", "\"80mbit\"")).unwrap();
+    host.police(&["reload"]).run().assert_code(0);
+    daemon.until("the ports of the new policy", |_| {
+        host.status()["capacity_bps"] == 80e6
+            && ports() == ["v1", "v2", "tap101i1", "veth102i0", "veth5d2a91c7", "", ""]
+    });
+    assert!(!daemon.stderr().contains("is gone"), "{}", daemon.stderr());
+    fs::write(&file, policy.replace("\"ovs:v1\"", "\"v2\"")).unwrap();
+    let twice = host.police(&["reload"]).run();
+    twice.assert_code(1);
+    assert!(
+        twice
+            .only_line()
+            .ends_with("is v2, which is v2 too; remove one of them"),
+        "{twice:?}"
+    );
+    assert!(host.is_limited("v1") && host.is_limited("v2"));
+    fs::write(&file, &policy).unwrap();
     // Neutron moves its port to another interface; the old one gets back what was found there.
     let vsctl = format!("OVS_RUNDIR={dir} ovs-vsctl --timeout=60");
     let id = "external_ids:iface-id=4ac5b7d0-1c2d-4e3f-8a9b-0c1d2e3f4a5b";
