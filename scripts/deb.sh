@@ -46,6 +46,11 @@ libc=$(readelf --version-info "$binary" | { grep -o 'GLIBC_[0-9.]*' || true; } |
 
 mkdir -p "$root/DEBIAN"
 install -m 755 packaging/deb/prerm "$root/DEBIAN/prerm"
+# libvirt calls it where it is; whoever wants none empties it, and an upgrade leaves it so.
+hook=/etc/libvirt/hooks/qemu.d/nicety
+install -D -m 755 packaging/libvirt/qemu.d/nicety "$root$hook"
+echo $hook >"$root/DEBIAN/conffiles"
+find "$root/etc" -type d -exec chmod 755 {} +
 size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
 {
     echo "Package: nicety"
@@ -54,7 +59,7 @@ size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
     echo "Maintainer: The nicety developers <nicety@localhost>"
     echo "Installed-Size: $size"
     [ -z "$libc" ] || echo "Depends: libc6 (>= $libc), libgcc-s1"
-    echo "Suggests: openvswitch-switch, dpdk-dev, qemu-system-x86, prometheus, prometheus-alertmanager"
+    echo "Suggests: libvirt-clients, openvswitch-switch, dpdk-dev, qemu-system-x86, prometheus, prometheus-alertmanager"
     echo "Section: net"
     echo "Priority: optional"
     echo "Description: measures, tunes and polices the network path of virtual machines"
@@ -62,7 +67,7 @@ size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
     echo " loss, says what limits it and what each number is worth; finds what slows a"
     echo " host's network; shares a link fairly among tenants."
 } >"$root/DEBIAN/control"
-(cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
+(cd "$root" && find etc usr -type f -print0 | sort -z | xargs -0 md5sum >DEBIAN/md5sums)
 chmod 755 "$root/DEBIAN"
 
 mkdir -p "$out"

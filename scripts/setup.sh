@@ -21,6 +21,8 @@ ansible_version=2.19.14
 grafana_version='1769699998!10.1.0'
 # Schemas of GitLab's and GitHub's files, by which a test reads the recipes.
 schemas_version=0.39.0
+# Schemas of Kubernetes' resources, by which a test reads the manifest.
+kubernetes_version=1.37.0
 # Sees change points too; a test shows both.
 otava_version=0.8.0
 tools=${CARGO_TARGET_DIR:-target}/tools
@@ -145,6 +147,14 @@ if [ "$purpose" = test ]; then
         wish "the Ansible collection will not be played" openssh-server openssh-client
     have buildah || wish "the container will not be built" buildah
     have mksquashfs || wish "the image for systemd-sysext will not be built" squashfs-tools
+    # Machines of libvirt are started in namespaces of the test; its services are not installed.
+    libvirt=()
+    [ -x /usr/sbin/libvirtd ] || libvirt+=(libvirt-daemon)
+    compgen -G "/usr/lib/*/libvirt/connection-driver/libvirt_driver_qemu.so" >/dev/null ||
+        libvirt+=(libvirt-daemon-driver-qemu)
+    have virsh || libvirt+=(libvirt-clients)
+    have qemu-system-x86_64 || libvirt+=(qemu-system-x86)
+    wish "names of libvirt will not be tried" "${libvirt[@]}"
     have etcd || wish "a cluster will not be tried with etcd" etcd-server
     have etcdctl || wish "a cluster will not be tried with etcd" etcd-client
     compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null ||
@@ -221,6 +231,9 @@ if [ "$purpose" = test ] && ! python_tools grafana "grafana-foundation-sdk==$gra
 fi
 if [ "$purpose" = test ] && ! python_tools ci --with-deps "check-jsonschema==$schemas_version"; then
     say "the recipes for build servers will not be read by their schemas: no check-jsonschema"
+fi
+if [ "$purpose" = test ] && ! python_tools kubernetes --with-deps "kubernetes-validate==$kubernetes_version"; then
+    say "the manifest for Kubernetes will not be read by its schemas: no kubernetes-validate"
 fi
 if [ "$purpose" = test ] && ! python_tools otava --with-deps "apache-otava==$otava_version"; then
     say "change points will not be shown beside Otava's: no apache-otava"

@@ -45,6 +45,8 @@ install -D -m 644 packaging/nicety-police.service "$root/usr/lib/systemd/system/
 # Named in the configuration of Prometheus and Grafana, so not below doc, which small installations leave out.
 install -D -m 644 -t "$root/usr/share/nicety/alerts" packaging/alerts/{nicety.rules,alertmanager}.yml
 install -D -m 644 -t "$root/usr/share/nicety/dashboards" packaging/dashboards/*.json
+# A hook of libvirt, for /etc/libvirt/hooks/qemu.d.
+install -D -m 755 packaging/libvirt/qemu.d/nicety "$root/usr/share/nicety/libvirt/qemu.d/nicety"
 doc=$root/usr/share/doc/nicety
 # Where Ansible looks by itself.
 collection=$root/usr/share/ansible/collections/ansible_collections/nicety/network
@@ -54,6 +56,7 @@ install -D -m 644 -t "$doc/plans" plans/*.toml
 install -D -m 644 -t "$doc/policies" policies/*.toml
 install -D -m 644 -t "$doc/examples" packaging/examples/*
 install -D -m 644 -t "$doc/ci" packaging/ci/*.yml
+install -D -m 644 -t "$doc/kubernetes" packaging/kubernetes/*.yaml
 install -D -m 644 -t "$doc" docs/*.md
 for part in quickstart guide methodology reference; do
     install -D -m 644 -t "$doc/$part" docs/$part/*.md

@@ -135,7 +135,7 @@ pub struct PolicedGrant {
 
 /// A port in one period.
 #[skip_serializing_none]
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicedPortRates {
     /// What it sent; absent when the period brought no count.
     pub rate_bps: Option<f64>,
@@ -145,6 +145,9 @@ pub struct PolicedPortRates {
     pub limit_bps: f64,
     /// Whether it was there.
     pub present: bool,
+    /// The interface or function that it was, where the policy has a name for it; absent where it was none, and in
+    /// older records.
+    pub interface: Option<String>,
 }
 
 /// A tenant over the whole record.

@@ -4,6 +4,7 @@ mod address;
 mod counters;
 mod forwarding;
 mod name;
+mod news;
 mod place;
 mod state;
 mod vlan;
@@ -22,6 +23,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 
 pub use counters::LinkCounters;
 pub use name::check_name;
+pub use news::LinkNews;
 pub use place::Share;
 use state::link_of;
 pub use state::{Link, Mac, OperState};

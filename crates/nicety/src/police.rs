@@ -30,6 +30,7 @@ pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
         PoliceCommand::Status(args) => status::status(args),
         PoliceCommand::Explain(args) => status::explain(args),
         PoliceCommand::Reload(args) => status::reload(args),
+        PoliceCommand::Poke(args) => status::poke(args),
         PoliceCommand::Import(args) => import::run(args),
         PoliceCommand::Restore(args) => restore(args),
         PoliceCommand::Cluster(ClusterCommand::Forget(args)) => cluster::forget(args),
@@ -52,6 +53,7 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
         directory,
         naming: args.naming.naming(),
         absent_ok: args.absent_ok,
+        strict: args.strict,
         keep: args.keep,
         periods: args.periods,
     };

@@ -2,6 +2,7 @@
 
 mod functions;
 mod limit;
+pub mod named;
 mod pacing;
 mod watch;
 
@@ -34,7 +35,8 @@ pub fn run(command: &VfCommand) -> Result<Exit, Failure> {
 
 fn list(args: &ListArgs) -> Result<Exit, Failure> {
     let inventory = Inventory::open()?;
-    let mut report = inventory.report(args.interface.as_deref())?;
+    let only = named::only(args.interface.as_deref())?;
+    let mut report = inventory.report(only.as_deref())?;
     let here = NetNs::current().map_err(Failure::environment)?.inode();
     if let Some(state) = crate::police::known(&args.state, here)?
         && state.netns == here
@@ -46,10 +48,11 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
 
 fn stats(args: &StatsArgs) -> Result<Exit, Failure> {
     let inventory = Inventory::open()?;
-    let first = inventory.report(args.interface.as_deref())?;
+    let only = named::only(args.interface.as_deref())?;
+    let first = inventory.report(only.as_deref())?;
     let begin = Instant::now();
     std::thread::sleep(args.over);
-    let mut second = inventory.report(args.interface.as_deref())?;
+    let mut second = inventory.report(only.as_deref())?;
     port_counters::rates(&first, &mut second, begin.elapsed());
     show(&second, &args.format, table::stats)
 }

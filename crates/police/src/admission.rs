@@ -75,6 +75,24 @@ pub enum Unusable {
         "there is no interface {0} in this network namespace; correct the name, or start with --absent-ok"
     )]
     NoInterface(String),
+    /// A name that is no port now, with `--strict`.
+    #[error("{name} is no port now: {why}; or start without --strict, which waits for it")]
+    NotNow {
+        /// The name.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// Two names of one port.
+    #[error("{name} is {on}, which is {other} too; remove one of them")]
+    Same {
+        /// The second name.
+        name: String,
+        /// The first.
+        other: String,
+        /// The port that both are.
+        on: String,
+    },
     /// The NIC has no such function.
     #[error(
         "{pf} has no function {vf}; correct the number, see nicety vf list {pf}, or start with --absent-ok"
@@ -168,7 +186,7 @@ fn judge(
         steps[tenant].extend(match (candidate.steps, port) {
             (Some(steps), _) => Some(steps),
             (None, PortName::Interface(_)) => Some(Steps::tc()),
-            (None, PortName::Vf { .. }) => None,
+            (None, PortName::Vf { .. } | PortName::Named(_)) => None,
         });
         if let (Place::Silent(why), false) = (&candidate.place, absent_ok) {
             let port = port.clone();
@@ -203,6 +221,8 @@ fn place(port: &PortName, candidate: &Candidate, absent_ok: bool) -> Result<(), 
     Err(match &candidate.place {
         Place::There(_) => return Ok(()),
         Place::Gone | Place::Waits(_) | Place::Silent(_) if absent_ok => return Ok(()),
+        // Its owner may start later.
+        Place::Gone if matches!(port, PortName::Named(_)) => return Ok(()),
         Place::Gone | Place::Silent(_) => match port {
             PortName::Vf { pf, vf } if candidate.nic.is_there => Unusable::NoFunction {
                 pf: pf.clone(),
@@ -211,6 +231,10 @@ fn place(port: &PortName, candidate: &Candidate, absent_ok: bool) -> Result<(), 
             PortName::Interface(name) | PortName::Vf { pf: name, .. } => {
                 Unusable::NoInterface(name.clone())
             }
+            PortName::Named(name) => Unusable::NotNow {
+                name: name.to_string(),
+                why: "nobody has told".to_owned(),
+            },
         },
         Place::Waits(why) => Unusable::Waits {
             port: port.clone(),

@@ -74,6 +74,9 @@ pub struct PortDecision {
     #[serde(with = "shared_name")]
     #[schemars(with = "String")]
     pub port: Arc<PortName>,
+    /// The interface or function that it is now, where the policy has a name for it; absent where that is none now.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interface: Option<String>,
     /// Number of its tenant.
     pub tenant: usize,
     /// Rate on the wire in bits per second; absent when the period brought none.
@@ -93,6 +96,28 @@ pub struct PortDecision {
     /// Why it cannot be limited although it is there.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waits: Option<String>,
+}
+
+impl PortDecision {
+    /// Its name, and the interface that it is now.
+    pub fn called(&self) -> String {
+        match &self.interface {
+            Some(interface) => format!("{} ({interface})", self.port),
+            None => self.port.to_string(),
+        }
+    }
+
+    /// Whether it is meant by this name of the policy, or by the interface or function that it is.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.interface.as_deref() == Some(name) || self.port.to_string() == name
+    }
+
+    /// The interface or function that it is now; its name where it is none.
+    pub fn place(&self) -> String {
+        self.interface
+            .clone()
+            .unwrap_or_else(|| self.port.to_string())
+    }
 }
 
 /// Every period names every port: the names are shared.

@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 32] = [
+pub const EVENTS: [&str; 34] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -37,6 +37,8 @@ pub const EVENTS: [&str; 32] = [
     "nic-back",
     "interfaces-stuck",
     "interfaces-back",
+    "names-stuck",
+    "names-back",
     "trouble",
     "trouble-over",
     "limiter-stuck",
@@ -70,6 +72,8 @@ pub enum Event {
     Port {
         /// Its name.
         port: String,
+        /// The interface or function that it is now, where the policy has a name for it.
+        interface: Option<String>,
         /// Its tenant, where the policy says.
         tenant: Option<String>,
         /// What.
@@ -91,6 +95,15 @@ pub enum Event {
         /// The NIC; none for the interfaces.
         nic: Option<String>,
     },
+    /// Somebody who knows names of ports does not answer.
+    NamesSilent {
+        /// Who.
+        source: String,
+        /// Why.
+        why: String,
+    },
+    /// It answers again.
+    NamesAnswer(String),
     /// Periods do not come to their end: why.
     Trouble(String),
     /// They do again.
@@ -190,6 +203,8 @@ impl Event {
             Self::KernelSilent { nic: Some(_), .. } => "nic-stuck",
             Self::KernelSilent { nic: None, .. } => "interfaces-stuck",
             Self::KernelAnswers { nic: None } => "interfaces-back",
+            Self::NamesSilent { .. } => "names-stuck",
+            Self::NamesAnswer(_) => "names-back",
             Self::Trouble(_) => "trouble",
             Self::TroubleOver => "trouble-over",
             Self::GuestRefused { .. } => "guest-refused",
@@ -208,6 +223,7 @@ impl Event {
         match self {
             Self::Port { event, .. } => event.priority(),
             Self::KernelSilent { .. }
+            | Self::NamesSilent { .. }
             | Self::Trouble(_)
             | Self::LockUnsafe { .. }
             | Self::JournalSkipped(_)
@@ -215,7 +231,7 @@ impl Event {
             | Self::GuardTrouble(_)
             | Self::PolicyRefused(_) => Priority::Warning,
             Self::Cluster(event) => cluster::priority(event),
-            Self::TroubleOver => Priority::Info,
+            Self::TroubleOver | Self::NamesAnswer(_) => Priority::Info,
             _ => Priority::Notice,
         }
     }
@@ -224,6 +240,14 @@ impl Event {
     pub fn port(&self) -> Option<&str> {
         match self {
             Self::Port { port, .. } => Some(port),
+            _ => None,
+        }
+    }
+
+    /// The interface or function that a port with a name is.
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            Self::Port { interface, .. } => interface.as_deref(),
             _ => None,
         }
     }
@@ -253,7 +277,20 @@ impl fmt::Display for Event {
             None => "interfaces".to_owned(),
         };
         match self {
+            Self::Port {
+                port,
+                interface: Some(interface),
+                event,
+                ..
+            } => event.write(f, &format!("{port} ({interface})")),
             Self::Port { port, event, .. } => event.write(f, port),
+            Self::NamesSilent { source, why } => {
+                write!(
+                    f,
+                    "names of {source}: {why}; ports stay as they were told last"
+                )
+            }
+            Self::NamesAnswer(source) => write!(f, "names of {source}: told again"),
             Self::NicGone(nic) => write!(f, "NIC {nic} is gone"),
             Self::NicBack(nic) => write!(f, "NIC {nic} is back"),
             Self::KernelSilent { nic, silence } => {

@@ -78,7 +78,7 @@ pub struct Explained {
 impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(port) = &self.port {
-            write!(f, "{}, a port of {}: ", port.port, self.tenant.tenant)?;
+            write!(f, "{}, a port of {}: ", port.called(), self.tenant.tenant)?;
             if let Some(why) = &port.waits {
                 write!(f, "waits: {why}; ")?;
                 if port.limit.0 > 0 {
@@ -127,7 +127,7 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
         .map(|(index, (tenant, decided))| {
             let bottleneck = if !present[index] {
                 let mut ports = decision.ports.iter().filter(|port| port.tenant == index);
-                let why = ports.find_map(|port| Some((&port.port, port.waits.as_ref()?)));
+                let why = ports.find_map(|port| Some((port.called(), port.waits.as_ref()?)));
                 Bottleneck::Absent {
                     why: why.map(|(port, why)| format!("port {port} waits: {why}")),
                 }

@@ -7,13 +7,14 @@
 //! written, decreases first. Everything is a function of values; time is an argument.
 //!
 //! The daemon's other decisions are here too: which ports are refused ([`admission`]), what is
-//! known of a port from period to period ([`port_watch`]), whether the kernel answers
+//! known of a port from period to period ([`port_watch`]), which port a name is ([`binding`]), whether the kernel answers
 //! ([`liveness`]), when to read and write ([`schedule`]), what a new policy changes
 //! ([`reload`]), and what is put back at the end ([`original`]). The daemon reports through
 //! [`event::Event`].
 
 pub mod admission;
 pub mod adopt;
+pub mod binding;
 pub mod cluster;
 pub mod controller;
 pub mod demand;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use nicety_model::interface_name::check_interface_name;
 use nicety_model::{BitRate, Problem};
+use nicety_names::{Name, NameError};
 use serde::{Deserialize, Serialize};
 
 pub use cluster::{
@@ -114,19 +115,29 @@ pub enum PortName {
         /// Number.
         vf: u32,
     },
+    /// Whatever this name is on the host now: `libvirt:web01/net0`.
+    Named(Box<Name>),
 }
 
 /// Text that names no port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortNameError(String);
+pub enum PortNameError {
+    /// No interface and no function: the text.
+    NoPort(String),
+    /// It begins as a name does.
+    Name(NameError),
+}
 
 impl PortNameError {
     /// What is wrong with the text, and what to write.
     pub fn problem(&self) -> Problem {
-        Problem::value(
-            format!("{:?} is no port", self.0),
-            "write an interface of at most 15 bytes, or eth0/vf3",
-        )
+        match self {
+            Self::NoPort(text) => Problem::value(
+                format!("{text:?} is no port"),
+                "write an interface of at most 15 bytes, eth0/vf3, or a name such as libvirt:web01/net0",
+            ),
+            Self::Name(error) => error.problem(),
+        }
     }
 }
 
@@ -145,6 +156,14 @@ impl Policy {
     }
 }
 
+impl Tenant {
+    /// Whether it has ports by names that others know.
+    pub fn has_names(&self) -> bool {
+        let mut ports = self.ports.iter();
+        ports.any(|port| matches!(port, PortName::Named(_)))
+    }
+}
+
 impl fmt::Display for GuestChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -158,7 +177,11 @@ impl FromStr for PortName {
     type Err = PortNameError;
 
     fn from_str(text: &str) -> Result<Self, PortNameError> {
-        let error = || PortNameError(text.chars().take(60).collect());
+        if Name::is_meant(text) {
+            let name = text.parse().map_err(PortNameError::Name)?;
+            return Ok(Self::Named(Box::new(name)));
+        }
+        let error = || PortNameError::NoPort(text.chars().take(60).collect());
         let (name, vf) = match text.split_once("/vf") {
             Some((name, number)) => (name, Some(number)),
             None => (text, None),
@@ -194,6 +217,7 @@ impl fmt::Display for PortName {
         match self {
             Self::Interface(name) => f.pad(name),
             Self::Vf { pf, vf } => f.pad(&format!("{pf}/vf{vf}")),
+            Self::Named(name) => name.fmt(f),
         }
     }
 }

@@ -66,6 +66,7 @@ pub fn period(
         demand_bps: whole(port.demand_bps),
         limit_bps: port.limit.bps(),
         present: port.present,
+        interface: port.interface.clone(),
     });
     PolicedPeriod {
         schema: SCHEMA,

@@ -45,6 +45,9 @@ pub struct State {
     /// Policies taken and refused while it runs.
     #[serde(default)]
     pub reloads: Reloads,
+    /// Who was asked for the names of ports, where the policy has any. One that tells this can be told to look again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub names: Option<Vec<NameSource>>,
     /// The host's part in a cluster; absent where the policy names none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cluster: Option<ClusterPart>,
@@ -52,6 +55,19 @@ pub struct State {
     pub tenants: Vec<Explanation>,
     /// What the last period has decided.
     pub decision: Decision,
+}
+
+/// Somebody who knows names of ports: libvirt, Open vSwitch, Proxmox, PCI, CNI.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NameSource {
+    /// Who.
+    pub source: String,
+    /// Age of the last answer in seconds; absent before the first.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub heard_s: Option<f64>,
+    /// Why the last question had no answer; absent when it had one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trouble: Option<String>,
 }
 
 /// What became of the times the policy was to be read again.

@@ -19,7 +19,7 @@ pub fn add(report: &mut VfReport, state: &State) {
     };
     let ports = decision.ports.iter();
     let known: BTreeMap<String, Shared> = ports
-        .filter_map(|port| Some((port.port.to_string(), of(port.tenant)?)))
+        .filter_map(|port| Some((port.place(), of(port.tenant)?)))
         .collect();
     for nic in &mut report.nics {
         for function in &mut nic.functions {

@@ -18,15 +18,18 @@ pub fn check(
     log: &Log,
 ) -> Result<(), Error> {
     let mut look = ports.survey()?;
-    let named = policy.ports().enumerate();
-    let candidates: Vec<Candidate> = named
-        .map(|(number, (_, port))| candidate(number, port, &mut look))
+    // Names are judged as the ports that they are.
+    let names = ports.names().iter().enumerate();
+    let candidates: Vec<Candidate> = names
+        .map(|(number, port)| candidate(number, port, &mut look))
         .collect();
-    let admission = admission::admit(policy, &candidates, absent_ok);
+    let known = known(policy, ports.names());
+    let admission = admission::admit(&known, &candidates, absent_ok);
     for number in admission.uncounted {
         if let Some((_, port)) = policy.ports().nth(number) {
             log.report(&Event::Port {
                 port: port.to_string(),
+                interface: None,
                 tenant: None,
                 event: PortEvent::Uncounted,
             });
@@ -41,10 +44,23 @@ pub fn check(
     }
 }
 
+/// A policy with its ports as the kernel knows them.
+fn known(policy: &Policy, names: &[PortName]) -> Policy {
+    let mut policy = policy.clone();
+    let ports = policy
+        .tenants
+        .iter_mut()
+        .flat_map(|tenant| &mut tenant.ports);
+    for (port, name) in ports.zip(names) {
+        port.clone_from(name);
+    }
+    policy
+}
+
 fn candidate(number: usize, port: &PortName, look: &mut Look) -> Candidate {
     let snapshot = look.take(number, port);
     let nic = match port {
-        PortName::Interface(_) => admission::Nic::default(),
+        PortName::Interface(_) | PortName::Named(_) => admission::Nic::default(),
         PortName::Vf { pf, vf } => {
             let nic = look.nic(pf);
             admission::Nic {

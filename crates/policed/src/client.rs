@@ -69,7 +69,7 @@ pub fn governs(usual: Option<&Path>, netns: u64, port: &str, limit: &str) -> boo
     match read_quietly(usual, netns) {
         Some(state) => {
             let mut ports = state.decision.ports.iter();
-            ports.any(|known| known.port.to_string() == port)
+            ports.any(|known| known.place() == port)
         }
         None => limit.ends_with(WIRE) && state::named(),
     }
@@ -86,7 +86,7 @@ pub fn find(state: &State, name: &str) -> Result<Explained, Error> {
         Some(tenant) => Some((tenant, None)),
         None => {
             let mut ports = state.decision.ports.iter();
-            let port = ports.find(|port| port.port.to_string() == name);
+            let port = ports.find(|port| port.is_called(name));
             port.and_then(|port| Some((tenants.get(port.tenant)?, Some(port.clone()))))
         }
     };
@@ -121,24 +121,43 @@ fn known(state: &State) -> String {
     }
 }
 
+/// Has the daemon ask anew which ports its names are, and waits for nothing. False when its policy has no names.
+///
+/// # Errors
+/// When it cannot be asked.
+pub fn poke(directory: &Path) -> Result<bool, Error> {
+    let state = read(directory)?.state;
+    // One that does not tell names does not know the signal, which would end it.
+    if state.names.is_none() {
+        return Ok(false);
+    }
+    signal(&state, Signal::USR2)?;
+    Ok(true)
+}
+
+/// Sends a signal to the daemon that wrote a state, and to nobody who has its number now.
+fn signal(state: &State, signal: Signal) -> Result<(), Error> {
+    let pid = i32::try_from(state.pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(Error::NotAsked(NotAsked::NoProcess))?;
+    let refused = |source| {
+        let pid = state.pid;
+        Error::NotAsked(NotAsked::Refused { pid, source })
+    };
+    let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(refused)?;
+    // From here on the number is nobody else's.
+    if !state::lives(state) {
+        return Err(Error::NotAsked(NotAsked::Ended));
+    }
+    pidfd_send_signal(&handle, signal).map_err(refused)
+}
+
 /// Has the daemon take its policy as the file is now, and says whether it did.
 ///
 /// # Errors
 /// When it cannot be asked, or does not answer.
 pub fn reload(directory: &Path) -> Result<ReloadReport, Error> {
     let before = read(directory)?.state;
-    let pid = i32::try_from(before.pid).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or(Error::NotAsked(NotAsked::NoProcess))?;
-    let refused = |source| {
-        let pid = before.pid;
-        Error::NotAsked(NotAsked::Refused { pid, source })
-    };
-    let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(refused)?;
-    // From here on the number is nobody else's.
-    if !state::lives(&before) {
-        return Err(Error::NotAsked(NotAsked::Ended));
-    }
-    pidfd_send_signal(&handle, Signal::USR1).map_err(refused)?;
+    signal(&before, Signal::USR1)?;
     let patience = Duration::from_secs_f64(10.0 + OLD * before.period_s.clamp(0.0, 3600.0));
     let begin = Instant::now();
     let count = |state: &State| state.reloads.taken + state.reloads.refused;

@@ -2,6 +2,7 @@
 
 mod apply;
 mod look;
+mod names;
 mod publish;
 mod reload;
 
@@ -28,6 +29,7 @@ use crate::board::{Board, Shown};
 use crate::cluster::{self, Cluster};
 use crate::guests::{self, Channels, Softs};
 use crate::log::Log;
+use crate::names::{Bound, Start};
 use crate::originals::Originals;
 use crate::ports::{Links, Look, Ports};
 use crate::record::Recorder;
@@ -40,6 +42,8 @@ pub use crate::originals::Restored;
 
 /// How often a daemon of a cluster listens to etcd between two periods.
 const MEANWHILE: Duration = Duration::from_millis(50);
+/// How long a start waits for those who know names: one command of theirs, and a little.
+pub(crate) const FIRST: Duration = Duration::from_secs(6);
 
 /// How the daemon runs.
 #[derive(Debug, Clone)]
@@ -50,6 +54,8 @@ pub struct Options {
     pub naming: Naming,
     /// Start although a port of the policy is not there yet.
     pub absent_ok: bool,
+    /// Refuse names that are no port now.
+    pub strict: bool,
     /// Leave the last limits when stopped.
     pub keep: bool,
     /// Stop after so many periods.
@@ -74,6 +80,8 @@ pub struct Daemon {
     reloads: Reloads,
     controller: Controller,
     names: Vec<PortName>,
+    /// What those of them are that are names.
+    bound: Bound,
     watches: Vec<PortWatch>,
     /// NICs of the policy's functions that are not there.
     nics_gone: BTreeSet<String>,
@@ -115,6 +123,12 @@ impl Daemon {
         let PolicyFile { policy, file, .. } = policy;
         net_admin::require(&NetNs::current()?, "police run")?;
         let mut ports = Ports::open(Some(policy), &log)?;
+        let start = Start {
+            file,
+            strict: options.strict,
+            wait: FIRST,
+        };
+        let bound = Bound::start(policy, &mut ports, start, None)?;
         check(policy, file, &mut ports, options.absent_ok, &log)?;
         let alone = Alone::claim(ports.namespace(), &log)?;
         let (state, lock) = state::take(&options.directory)?;
@@ -122,7 +136,8 @@ impl Daemon {
         let mut originals = Originals::open(&state, &ports, &log)?;
         if originals.adopted > 0 {
             log.report(&Event::Adopted(originals.adopted));
-            originals.release_others(&mut ports, policy);
+            let names = Arc::clone(ports.names());
+            originals.release_others(&mut ports, &names);
         }
         ports.wait(answer_timeout(policy.period));
         let board = Arc::default();
@@ -139,6 +154,7 @@ impl Daemon {
             controller: Controller::new(policy.clone(), &[], Tuning::default()),
             names: policy.ports().map(|(_, port)| port.clone()).collect(),
             watches: vec![PortWatch::default(); policy.ports().count()],
+            bound,
             nics_gone: BTreeSet::new(),
             policy: Arc::new(policy.clone()),
             file: file.clone(),
@@ -232,7 +248,7 @@ impl Daemon {
             self.periods += 1;
             next = next_period(next, self.policy.period, self.now());
             match self.wait(next) {
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) | Ok(ServiceRequest::LookAgain) => {}
                 Ok(ServiceRequest::Reload) => {
                     self.reload();
                     // What it says holds at once.
@@ -250,6 +266,8 @@ impl Daemon {
             let part = self.cluster.as_ref().map_or(left, |_| left.min(MEANWHILE));
             match self.requests.recv_timeout(part) {
                 Err(RecvTimeoutError::Timeout) if left > part => {}
+                // The next period has the answer.
+                Ok(ServiceRequest::LookAgain) => self.bound.look_again(),
                 other => return other,
             }
             if self.cluster.as_mut().is_some_and(Cluster::meanwhile) {
@@ -263,6 +281,7 @@ impl Daemon {
     /// it is neither recorded nor shown, since most rates of so short a time are not known.
     fn period(&mut self, counts: bool) -> Result<(), NetError> {
         let begin = Instant::now();
+        self.rebind();
         let mut survey = self.survey()?;
         self.report_nics(survey.nics());
         self.report_silences();
@@ -280,6 +299,7 @@ impl Daemon {
         for (port, watch) in decision.ports.iter_mut().zip(&self.watches) {
             watch.explain(port);
         }
+        self.name_ports(&mut decision);
         self.renew(&seen, &decision, &survey);
         let after = self.apply(&decision, &seen, survey);
         if let (Some(cluster), Ok(_)) = (&mut self.cluster, &after) {
@@ -303,8 +323,11 @@ impl Daemon {
         let port = self.names.get(index).map(ToString::to_string);
         let tenant = self.policy.ports().nth(index);
         let tenant = tenant.and_then(|(tenant, _)| self.policy.tenants.get(tenant));
+        let event = self.worded(index, event);
+        let interface = self.interface(index);
         self.log.report(&Event::Port {
             port: port.unwrap_or_default(),
+            interface: interface.filter(|_| !matches!(event, PortEvent::Absent(_))),
             tenant: tenant.map(|tenant| tenant.name.clone()),
             event,
         });

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_model::{BitRate, SCHEMA};
@@ -10,7 +11,9 @@ use nicety_police::report::{DryPeriod, DryPort};
 use nicety_police::{Controller, Decision, Policy, PortDecision, PortName, Seen, Tuning};
 
 use crate::admission::check;
+use crate::daemon::FIRST;
 use crate::log::Log;
+use crate::names::{Bound, Start};
 use crate::ports::Ports;
 use crate::soft_limits::SoftLimits;
 use crate::{Error, PolicyFile, guests};
@@ -46,7 +49,14 @@ pub fn run<E: From<Error>>(
 ) -> Result<(), E> {
     let PolicyFile { policy, file, .. } = policy;
     let mut ports = Ports::open(Some(policy), log)?;
+    let start = Start {
+        file,
+        strict: false,
+        wait: FIRST,
+    };
+    let bound = Bound::start(policy, &mut ports, start, None)?;
     check(policy, file, &mut ports, absent_ok, log)?;
+    let names = Arc::clone(ports.names());
     guests::check(policy)?;
     let softs = guests::softs(policy, &SoftLimits::open(directory, log), None);
     let mut controller = Controller::new(policy.clone(), &[], Tuning::default());
@@ -60,14 +70,18 @@ pub fn run<E: From<Error>>(
         }
         let mut survey = ports.survey().map_err(Error::from)?;
         let mut seen = Vec::new();
-        for (index, (_, port)) in policy.ports().enumerate() {
+        for (index, port) in names.iter().enumerate() {
             let snapshot = survey.take(index, port);
             if let Some(setup) = &snapshot.setup {
                 controller.describe(index, setup);
             }
             seen.push(snapshot.seen);
         }
-        let decision = controller.step(&seen);
+        let mut decision = controller.step(&seen);
+        for (index, port) in decision.ports.iter_mut().enumerate() {
+            let to = bound.of(index).and_then(|bound| bound.to.as_ref());
+            port.interface = to.map(ToString::to_string);
+        }
         if period > 0 {
             each(&DryRun {
                 period,
@@ -115,7 +129,8 @@ impl fmt::Display for DryRun<'_> {
             };
             let sends = port.rate_bps.map_or("nothing known".to_owned(), readable);
             let tenant = &self.policy.tenants[port.tenant].name;
-            write!(f, "  {} ({tenant}): sends {sends}, limit {has}", port.port)?;
+            let port_is = port.called();
+            write!(f, "  {port_is} ({tenant}): sends {sends}, limit {has}")?;
             match port.present {
                 true => writeln!(f, ", would be {}", port.limit)?,
                 false => writeln!(f)?,

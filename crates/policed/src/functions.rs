@@ -213,6 +213,7 @@ impl Functions {
         let soft = policer.filter(|policer| !policer.in_hardware);
         if soft.is_some() && self.soft.borrow_mut().insert(vf) {
             self.log.report(&Event::Port {
+                interface: None,
                 port: format!("{}/vf{vf}", nic.name),
                 tenant: None,
                 event: PortEvent::SoftwareOnly,

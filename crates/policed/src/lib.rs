@@ -20,6 +20,7 @@ pub mod guests;
 mod kernel;
 pub mod log;
 pub mod metrics;
+pub mod names;
 mod originals;
 mod policy_file;
 mod ports;

@@ -73,6 +73,7 @@ fn fields(event: &Event, name: &str) -> Vec<u8> {
         ("SYSLOG_IDENTIFIER", Some("nicety")),
         ("NICETY_EVENT", Some(name)),
         ("NICETY_PORT", event.port()),
+        ("NICETY_INTERFACE", event.interface()),
         ("NICETY_TENANT", event.tenant()),
         ("NICETY_RATE_BPS", rate.as_deref()),
         ("NICETY_LIMIT_BPS", limit.as_deref()),
@@ -110,6 +111,7 @@ mod tests {
         let journal = UnixDatagram::bind(&path).unwrap();
         let event = Event::Port {
             port: "tap0".to_owned(),
+            interface: None,
             tenant: Some("two\nlines".to_owned()),
             event: PortEvent::NotEnforced {
                 rate_bps: None,

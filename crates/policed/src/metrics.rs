@@ -1,10 +1,10 @@
 //! What the daemon tells Prometheus. What is not known has no sample; rates are in bytes per second,
 //! the base unit there.
 
-use nicety_police::PortDecision;
 use nicety_police::controller::Enforcement;
-use nicety_police::report::{ClusterPart, ClusterStands};
+use nicety_police::report::{ClusterPart, ClusterStands, NameSource};
 use nicety_police::totals::Total;
+use nicety_police::{PortDecision, PortName};
 use nicety_report::metric::{Family, Label};
 
 use crate::board::Shown;
@@ -19,6 +19,7 @@ pub fn families(shown: &Shown) -> Vec<Family> {
     all.extend(ports(shown));
     all.extend(port_limits(shown));
     all.extend(port_totals(shown));
+    all.extend(shown.state.names.iter().flat_map(|of| names(shown, of)));
     all.extend(shown.state.cluster.iter().flat_map(cluster));
     all
 }
@@ -255,8 +256,12 @@ fn ports(shown: &Shown) -> Vec<Family> {
         ),
         Family::gauge(
             "nicety_police_port_present",
-            "1 when the port is there and can be limited, else 0.",
-            of(|port| Some(f64::from(u8::from(port.present)))),
+            "1 when the port is there and can be limited, else 0; absent while its name is no port.",
+            of(|port| {
+                let named = matches!(&*port.port, PortName::Named(_));
+                let there = port.interface.is_some() || !named;
+                there.then(|| f64::from(u8::from(port.present)))
+            }),
         ),
         Family::gauge(
             "nicety_police_port_limit_not_enforced",
@@ -265,6 +270,30 @@ fn ports(shown: &Shown) -> Vec<Family> {
                 let leaks = port.enforcement == Enforcement::NotEnforced;
                 port.present.then(|| f64::from(u8::from(leaks)))
             }),
+        ),
+    ]
+}
+
+/// Only where the policy has names.
+fn names(shown: &Shown, sources: &[NameSource]) -> Vec<Family> {
+    let is = shown.state.decision.ports.iter().filter_map(|port| {
+        let mut labels = port_labels(shown, port);
+        labels.push(("interface", port.interface.clone()?));
+        Some((labels, 1.0))
+    });
+    let heard = sources
+        .iter()
+        .filter_map(|of| Some((vec![("source", of.source.clone())], of.heard_s?)));
+    vec![
+        Family::gauge(
+            "nicety_police_port_interface",
+            "Interface or function that a name in the policy is now, in labels; the value is 1.",
+            is.collect::<Vec<_>>(),
+        ),
+        Family::gauge(
+            "nicety_police_names_heard_age_seconds",
+            "Time since those who know names of ports have told them; absent before the first answer.",
+            heard.collect::<Vec<_>>(),
         ),
     ]
 }

@@ -9,7 +9,7 @@ use nicety_host::journal::{JournalError, JournalFile, StateDir, boot_id};
 use nicety_host::roots::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{self, Outcome};
-use nicety_police::Policy;
+use nicety_police::PortName;
 use nicety_police::event::Event;
 use nicety_police::original::{self, Original, is_bad, knob};
 use nicety_police::report::PortBack;
@@ -147,11 +147,15 @@ impl Originals {
         let _ = self.file.append(&journal::Event::Undone { knob, outcome });
     }
 
-    /// Puts back what was found at the ports that the policy does not name, and reports what could
-    /// not be.
-    pub fn release_others(&mut self, ports: &mut Ports, policy: &Policy) {
-        let named = |name: &str| policy.ports().any(|(_, port)| port.to_string() == name);
+    /// Puts back what was found at the ports that are not among `names`, and reports what could not be.
+    pub fn release_others(&mut self, ports: &mut Ports, names: &[PortName]) {
+        let named = |name: &str| names.iter().any(|port| port.to_string() == name);
         self.release(ports, named);
+    }
+
+    /// Puts back what was found at one port.
+    pub fn give_back(&mut self, port: &str, ports: &mut Ports) {
+        self.release(ports, |name| name != port);
     }
 
     /// Puts back what was found at the ports that `keep` does not name; reports what could not be. Those of

@@ -1,6 +1,7 @@
 //! The ports of a policy on this host: counters, limits.
 
 mod links;
+mod look;
 mod theirs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +13,7 @@ use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
 use nicety_police::liveness::{RESTORE, START, Silence};
-use nicety_police::snapshot::Snapshot;
-use nicety_police::{Policy, PortName, Sample, Seen};
+use nicety_police::{Policy, PortName};
 
 use crate::Error;
 use crate::functions::{Functions, Nic, Wanted as Of};
@@ -23,6 +23,7 @@ use links::{Interfaces, Wanted};
 use theirs::Theirs;
 
 pub use links::{How, Links};
+pub use look::Look;
 
 /// The kernel, in the calling process's network namespace: one thread for the plain interfaces, and one for
 /// each NIC with functions.
@@ -31,24 +32,14 @@ pub struct Ports {
     nics: BTreeMap<String, Group<Functions, Arc<Nic>>>,
     listener: ChangeListener,
     ns: NetNs,
+    /// As the kernel knows them; names that are none now stay names.
     names: Arc<[PortName]>,
     /// NICs of which interfaces count a function.
     by_interfaces: BTreeSet<String>,
     /// How long an answer is waited for.
     wait: Duration,
-}
-
-/// All ports at one moment.
-pub struct Look {
-    /// None where the kernel has not answered.
-    survey: Option<Arc<Survey>>,
-    at: Duration,
-    /// Of interfaces that are not as they were, by the number of the port.
-    snapshots: BTreeMap<usize, Snapshot>,
-    /// None where the kernel has not answered.
-    nics: BTreeMap<String, Option<Arc<Nic>>>,
-    /// For how long it has not, by NIC, where that is long; of the interfaces without a name.
-    silences: BTreeMap<Option<String>, Silence>,
+    capacity: BitRate,
+    log: Log,
 }
 
 impl Ports {
@@ -78,16 +69,12 @@ impl Ports {
         };
         let doing = "reading interfaces and their limiters".to_owned();
         let nic = |(name, functions): (String, Vec<u32>)| {
-            let doing = format!("reading {name}'s functions");
-            let thread = format!("nic {name}");
             let of = Of {
                 name: name.clone(),
                 functions,
                 capacity,
             };
-            let (ns, log) = (ns.clone(), log.clone());
-            let open = move || Functions::open(&ns, of, log);
-            Ok::<_, Error>((name, Group::start(&thread, doing, START, open)?))
+            Ok::<_, Error>((name, nic_of(&ns, of, log)?))
         };
         Ok(Self {
             nics: functions
@@ -100,7 +87,44 @@ impl Ports {
             names,
             by_interfaces: BTreeSet::new(),
             wait: START,
+            capacity,
+            log: log.clone(),
         })
+    }
+
+    /// A port is this one of the host from now on.
+    ///
+    /// # Errors
+    /// When it is a function of a NIC whose driver does not answer.
+    pub fn bind(&mut self, port: usize, to: PortName) -> Result<(), Error> {
+        let mut names = self.names.to_vec();
+        let Some(name) = names.get_mut(port) else {
+            return Ok(());
+        };
+        *name = to.clone();
+        if let PortName::Vf { pf, .. } = &to {
+            let functions = names.iter().filter_map(|name| match name {
+                PortName::Vf { pf: of, vf } if of == pf => Some(*vf),
+                _ => None,
+            });
+            let of = Of {
+                name: pf.clone(),
+                functions: functions.collect(),
+                capacity: self.capacity,
+            };
+            let mut group = nic_of(&self.ns, of, &self.log)?;
+            if let Some(before) = self.nics.get(pf) {
+                group.follow(before);
+            }
+            self.nics.insert(pf.clone(), group);
+        }
+        self.names = names.into();
+        Ok(())
+    }
+
+    /// The ports as the kernel knows them; names that are none now stay names.
+    pub fn names(&self) -> &Arc<[PortName]> {
+        &self.names
     }
 
     /// Waits so long for answers from now on.
@@ -178,7 +202,11 @@ impl Ports {
         mut nics: BTreeMap<String, Option<Arc<Nic>>>,
         wanted: Wanted,
     ) -> Result<Look, NetError> {
-        self.links.look(move |links| links.look(before, &wanted));
+        let names = Arc::clone(&self.names);
+        self.links.look(move |links| {
+            links.names = names;
+            links.look(before, &wanted)
+        });
         let interfaces = self.links.take(Instant::now() + self.wait);
         let look = Look::new(interfaces.transpose()?);
         let all = self.nics.keys();
@@ -254,7 +282,11 @@ impl Ports {
         let count = (asked.values().flatten()).any(|nic| nic.needs_interfaces());
         let mut look = match before.survey {
             Some(survey) if count || !wanted.is_empty() => {
-                let reread = move |links: &mut Links| links.reread(survey, &wanted, count);
+                let names = Arc::clone(&self.names);
+                let reread = move |links: &mut Links| {
+                    links.names = names;
+                    links.reread(survey, &wanted, count)
+                };
                 Look::new(self.links.run(self.wait, reread).transpose()?)
             }
             survey => Look {
@@ -287,6 +319,7 @@ impl Ports {
                 let set = move |functions: &mut Functions| functions.set(vf, &nic, limit.0);
                 self.nics.get_mut(&pf)?.run(self.wait, set)
             }
+            PortName::Named(_) => None,
         }
     }
 
@@ -335,64 +368,10 @@ impl Ports {
     }
 }
 
-impl Look {
-    fn new(interfaces: Option<Interfaces>) -> Self {
-        let (survey, at, snapshots) = match interfaces {
-            Some(all) => (Some(all.survey), all.at, all.snapshots),
-            None => (None, Duration::ZERO, Vec::new()),
-        };
-        Self {
-            survey,
-            at,
-            snapshots: snapshots.into_iter().collect(),
-            nics: BTreeMap::new(),
-            silences: BTreeMap::new(),
-        }
-    }
-
-    /// What is seen now of an interface where nothing has happened since it was seen last; none when
-    /// something may have.
-    pub fn still(&self, (index, seen): (u32, Seen)) -> Option<Seen> {
-        let sample = seen.sample.map(|sample| Sample {
-            at: self.at,
-            ..sample
-        });
-        self.survey
-            .as_ref()?
-            .is_still(index)
-            .then_some(Seen { sample, ..seen })
-    }
-
-    /// One port, by its number and name; taken out.
-    pub fn take(&mut self, number: usize, port: &PortName) -> Snapshot {
-        let silent = |group: &Option<String>| {
-            Snapshot::silent(self.silences.get(group).map(ToString::to_string))
-        };
-        match port {
-            PortName::Interface(_) => match self.snapshots.remove(&number) {
-                Some(snapshot) => snapshot,
-                None => silent(&None),
-            },
-            PortName::Vf { pf, vf } => match self.nics.get(pf) {
-                Some(Some(nic)) => nic.snapshot(*vf),
-                Some(None) | None => silent(&Some(pf.clone())),
-            },
-        }
-    }
-
-    /// A NIC that has answered.
-    pub fn nic(&self, name: &str) -> Option<&Nic> {
-        self.nics.get(name)?.as_deref()
-    }
-
-    /// All that have.
-    pub fn nics(&self) -> impl Iterator<Item = &Nic> {
-        self.nics.values().filter_map(Option::as_deref)
-    }
-
-    /// There is an interface of that name.
-    pub fn has(&self, interface: &str) -> bool {
-        let survey = self.survey.as_ref();
-        survey.is_some_and(|survey| survey.face(interface).is_some())
-    }
+/// A thread for the functions of a NIC.
+fn nic_of(ns: &NetNs, of: Of, log: &Log) -> Result<Group<Functions, Arc<Nic>>, Error> {
+    let doing = format!("reading {}'s functions", of.name);
+    let thread = format!("nic {}", of.name);
+    let (ns, log) = (ns.clone(), log.clone());
+    Group::start(&thread, doing, START, move || Functions::open(&ns, of, log))
 }

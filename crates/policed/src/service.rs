@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, channel};
 
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use crate::Error;
@@ -16,15 +16,17 @@ pub enum ServiceRequest {
     Stop,
     /// To take the policy as its file is now.
     Reload,
+    /// To ask anew which ports names are.
+    LookAgain,
 }
 
-/// A channel that says when to stop or to reload. A hang-up asks a service to reload; that of the
+/// A channel that says when to stop, to reload or to look again. A hang-up asks a service to reload; that of the
 /// terminal it was started from ends it.
 ///
 /// # Errors
 /// When the signals cannot be caught.
 pub fn signals() -> Result<Receiver<ServiceRequest>, Error> {
-    let all = [SIGINT, SIGTERM, SIGHUP, SIGUSR1];
+    let all = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
     let mut signals = Signals::new(all)?;
     let on_terminal = std::io::stderr().is_terminal();
     let (sender, receiver) = channel();
@@ -34,6 +36,7 @@ pub fn signals() -> Result<Receiver<ServiceRequest>, Error> {
             for signal in signals.forever() {
                 let request = match signal {
                     SIGUSR1 => ServiceRequest::Reload,
+                    SIGUSR2 => ServiceRequest::LookAgain,
                     SIGHUP if !on_terminal => ServiceRequest::Reload,
                     _ => ServiceRequest::Stop,
                 };

@@ -99,7 +99,7 @@ fn doubt(directory: &Path, is_host_root: bool) -> Option<String> {
 }
 
 /// Root, and all users are who they seem to be (user_namespaces(7)).
-fn is_host_root() -> bool {
+pub fn is_host_root() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let words: Vec<&str> = map.split_ascii_whitespace().collect();
     rustix::process::geteuid().is_root() && words == ["0", "0", "4294967295"]

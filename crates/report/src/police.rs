@@ -4,7 +4,7 @@ use nicety_model::BitRate;
 use nicety_police::cluster::status::{ClusterState, Holding};
 use nicety_police::controller::{Enforcement, PortDecision};
 use nicety_police::explain::{Explanation, readable};
-use nicety_police::report::{ClusterPart, ClusterStands, State};
+use nicety_police::report::{ClusterPart, ClusterStands, NameSource, State};
 
 use crate::document::{Badge, Cell, Tone, columns};
 use crate::number::plural;
@@ -61,6 +61,24 @@ pub fn status(state: &State) -> Page {
             "may send" Number: Cell::rate(tenant.limit_bps);
         ],
     );
+    for source in state.names.iter().flatten() {
+        page.line(&names_line(source));
+    }
+    if state.names.is_some() {
+        page.rows(
+            "ports",
+            &decision.ports,
+            columns![|port|
+                "port" Name: port.port.to_string();
+                "is" Text: port.interface.as_deref();
+                "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
+                "sends" Number: Cell::rate(port.rate_bps);
+                "limit" Number: (port.present || port.limit.0 > 0).then(|| Cell::rate(port.limit.0 as f64));
+                "limit is" Text: holds(port);
+            ],
+        );
+        return page;
+    }
     page.rows(
         "ports",
         &decision.ports,
@@ -74,6 +92,20 @@ pub fn status(state: &State) -> Page {
         ],
     );
     page
+}
+
+/// How somebody does who knows names of ports.
+fn names_line(source: &NameSource) -> String {
+    let name = &source.source;
+    let age = |heard: f64| format!("{heard:.0} s ago");
+    match (&source.trouble, source.heard_s.map(age)) {
+        (None, Some(age)) => format!("names of {name}: told {age}"),
+        (None, None) => format!("names of {name}: not told yet"),
+        (Some(why), Some(age)) => {
+            format!("names of {name}: {why}; ports are as they were told {age}")
+        }
+        (Some(why), None) => format!("names of {name}: {why}"),
+    }
 }
 
 /// Where a host's limits of tenants with a total come from.

@@ -68,6 +68,12 @@ const RELOAD_EXAMPLES: &str = "Examples:
 
 Exit code 1: the daemon refuses the policy and goes on with the old one.";
 
+const POKE_EXAMPLES: &str = "Examples:
+  nicety police poke                         after a guest has started or moved
+
+For hooks: it waits for nothing. The package's hook of libvirt calls it.
+Exit code 3: no daemon runs.";
+
 const RESTORE_EXAMPLES: &str = "Examples:
   nicety police restore";
 
@@ -89,6 +95,9 @@ pub enum PoliceCommand {
     /// Tell the running daemon to read its policy again.
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(AskArgs),
+    /// Tell the running daemon to ask again which ports its names are.
+    #[command(after_help = POKE_EXAMPLES)]
+    Poke(PokeArgs),
     /// Restore the limits that a killed daemon found and left changed.
     #[command(after_help = RESTORE_EXAMPLES)]
     Restore(AskArgs),
@@ -115,6 +124,9 @@ pub struct RunArgs {
     /// Start although a port of the policy is missing.
     #[arg(long, help_heading = heading::HOW)]
     pub absent_ok: bool,
+    /// Refuse names that are no port now, as libvirt:web01/net0 of a machine that is shut off.
+    #[arg(long, conflicts_with = "absent_ok", help_heading = heading::HOW)]
+    pub strict: bool,
     /// Stop after this many periods.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = heading::HOW)]
     pub periods: Option<u64>,
@@ -218,10 +230,18 @@ pub struct AskArgs {
     pub output: JsonArgs,
 }
 
+/// `nicety police poke`.
+#[derive(Debug, Args)]
+pub struct PokeArgs {
+    /// Where the daemon's state is.
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
 /// `nicety police explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// Tenant, or port: tap0, eth0/vf3.
+    /// Tenant, or port: tap0, eth0/vf3, libvirt:web01/net0.
     #[arg(help_heading = heading::WHAT)]
     pub name: String,
     /// How to ask.

@@ -210,6 +210,7 @@ const VERBS: &[&str] = &[
     "Read",
     "Receive",
     "Record",
+    "Refuse",
     "Remove",
     "Render",
     "Repeat",

@@ -40,6 +40,7 @@ const PACING_EXAMPLES: &str = "Examples:
 const LIMIT_EXAMPLES: &str = "Examples:
   nicety vf limit eth0 3 --max 500mbit    virtual function 3 of eth0
   nicety vf limit tap0 --max 200mbit      the owner of a tap, veth or macvtap
+  nicety vf limit libvirt:web01/net0 --max 200mbit
   nicety vf limit vhu0 --max 200mbit      a vhost-user port of Open vSwitch
   nicety vf limit tap0 --max none";
 
@@ -108,7 +109,7 @@ pub struct ChangeArgs {
 /// `nicety vf list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Show this NIC or port only.
+    /// Show this NIC or port only; names such as libvirt:web01/net0 are found.
     #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: Option<String>,
     /// The format on standard output.
@@ -122,7 +123,7 @@ pub struct ListArgs {
 /// `nicety vf stats`.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// Show this NIC or port only.
+    /// Show this NIC or port only; names such as libvirt:web01/net0 are found.
     #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: Option<String>,
     /// Measure rates for this time.
@@ -136,7 +137,7 @@ pub struct StatsArgs {
 /// `nicety vf watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Show this NIC or port only.
+    /// Show this NIC or port only; names such as libvirt:web01/net0 are found.
     #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: Option<String>,
     /// Take a sample this often.
@@ -154,7 +155,7 @@ pub struct WatchArgs {
 #[derive(Debug, Args)]
 pub struct PacingArgs {
     /// Tap, veth or macvtap whose owner sends; nicety looks behind its limit. Or any interface that
-    /// receives the frames, such as a NIC with virtual functions.
+    /// receives the frames, such as a NIC with virtual functions. Names such as libvirt:web01/net0 are found.
     #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: String,
     /// Watch for this time.
@@ -174,7 +175,7 @@ pub struct PacingArgs {
 /// `nicety vf limit`.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
-    /// NIC with the function, or a tap, veth, macvtap or vhost-user port of Open vSwitch.
+    /// NIC with the function, or a tap, veth, macvtap or vhost-user port of Open vSwitch, or a name of a port.
     #[arg(value_name = "INTERFACE", help_heading = heading::WHAT)]
     pub interface: String,
     /// Number of the virtual function.

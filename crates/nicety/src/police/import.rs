@@ -12,13 +12,17 @@ use nicety_policed::adopt::Host;
 use crate::cli::police::ImportArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::vf::named;
 
 /// Runs the command.
 pub fn run(args: &ImportArgs) -> Result<Exit, Failure> {
     let namespace = NetNs::current().map_err(Failure::environment)?;
     let host = Host::open(&namespace).and_then(|host| host.read_all());
     let host = host.map_err(Failure::environment)?;
-    let report = import(&host, &args.ports);
+    let named = args.ports.iter().map(|port| named::place(port));
+    let named = named.map(|place| Ok(place?.interface.into_owned()));
+    let named: Vec<String> = named.collect::<Result<_, Failure>>()?;
+    let report = import(&host, &named);
     if args.output.json {
         output::print_json(&report)?;
     } else if report.has_senders() {

@@ -7,7 +7,7 @@ use nicety_policed::client;
 use nicety_report::{plural, police};
 
 use super::cluster;
-use crate::cli::police::{AskArgs, ExplainArgs, StatusArgs};
+use crate::cli::police::{AskArgs, ExplainArgs, PokeArgs, StatusArgs};
 use crate::cli::state::StateArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -56,6 +56,14 @@ pub fn reload(args: &AskArgs) -> Result<Exit, Failure> {
         report.policy,
         plural(report.tenants, "tenant")
     ));
+    Ok(Exit::Done)
+}
+
+/// Has the daemon ask anew which ports its names are.
+pub fn poke(args: &PokeArgs) -> Result<Exit, Failure> {
+    if !client::poke(&args.state.police()?)? {
+        output::say("the policy has no names; nothing to ask");
+    }
     Ok(Exit::Done)
 }
 

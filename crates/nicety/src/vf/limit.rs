@@ -12,6 +12,7 @@ use nicety_policed::vf::limit::LimitRequest;
 use nicety_report::vf::limit;
 use nicety_tuner::apply::commit;
 
+use super::named;
 use crate::cli::vf::LimitArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -19,9 +20,10 @@ use crate::output;
 /// Runs the command.
 pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
     let inventory = Inventory::open()?;
+    let place = named::place(&args.interface)?;
     let request = LimitRequest {
-        interface: &args.interface,
-        vf: args.vf,
+        interface: &place.interface,
+        vf: args.vf.or(place.vf),
         max: args.max,
         min: args.min,
     };

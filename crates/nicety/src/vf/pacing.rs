@@ -5,14 +5,16 @@ use nicety_policed::vf::inventory::Inventory;
 use nicety_policed::vf::pacing::PacingRequest;
 use nicety_report::vf::pacing;
 
+use super::named;
 use crate::cli::vf::PacingArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Runs the command.
 pub fn run(args: &PacingArgs) -> Result<Exit, Failure> {
+    let place = named::place(&args.interface)?;
     let report = Inventory::open()?.pacing(PacingRequest {
-        interface: &args.interface,
+        interface: &place.interface,
         over: args.over,
         from: args.from,
         sent: args.sent,

@@ -13,6 +13,7 @@ use nicety_report::live::keys::View;
 use nicety_report::vf as table;
 use nicety_report::vf::watch::{History, Watch, screen};
 
+use super::named;
 use crate::cli::vf::WatchArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -21,6 +22,8 @@ use crate::terminal::{Asked, Events, Screen, Stream};
 /// Samples, one after the other.
 struct Samples<'a> {
     args: &'a WatchArgs,
+    /// What to show, where that is not everything.
+    only: Option<String>,
     inventory: Inventory,
     before: VfReport,
     at: Instant,
@@ -30,8 +33,10 @@ struct Samples<'a> {
 /// Runs the command.
 pub fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     let inventory = Inventory::open()?;
+    let only = named::only(args.interface.as_deref())?;
     let samples = Samples {
-        before: inventory.report(args.interface.as_deref())?,
+        before: inventory.report(only.as_deref())?,
+        only,
         at: Instant::now(),
         inventory,
         args,
@@ -54,7 +59,7 @@ impl Samples<'_> {
 
     /// The next one.
     fn take(&mut self) -> Result<&VfReport, Failure> {
-        let mut now = self.inventory.report(self.args.interface.as_deref())?;
+        let mut now = self.inventory.report(self.only.as_deref())?;
         port_counters::rates(&self.before, &mut now, self.at.elapsed());
         self.at = Instant::now();
         self.before = now;

@@ -24,6 +24,7 @@ mod hosts;
 mod images;
 mod inspect;
 mod interrupted;
+mod kubernetes;
 mod lab;
 mod leftovers;
 mod live_page;

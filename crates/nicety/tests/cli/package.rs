@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -97,6 +98,8 @@ fn the_package_installs_runs_and_goes() {
         "nicety/alerts/nicety.rules.yml",
         "nicety/alerts/alertmanager.yml",
         "nicety/dashboards/police.json",
+        "nicety/libvirt/qemu.d/nicety",
+        "doc/nicety/kubernetes/nicety-police.yaml",
     ] {
         assert!(share.join(file).is_file(), "{file}");
     }
@@ -104,6 +107,9 @@ fn the_package_installs_runs_and_goes() {
         root.join("usr/lib/systemd/system/nicety-police.service")
             .is_file()
     );
+    let hook = root.join("etc/libvirt/hooks/qemu.d/nicety");
+    let mode = fs::metadata(&hook).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
     // No page of what is hidden.
     assert!(!share.join("man/man1/nicety-guest-init.1.gz").exists());
 

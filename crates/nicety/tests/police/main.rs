@@ -24,6 +24,7 @@ mod guests;
 mod guide;
 mod least;
 mod limit;
+mod named;
 mod reload;
 mod sender;
 mod served;

@@ -235,6 +235,7 @@ impl PortState {
     pub(super) fn reported(&self) -> PortDecision {
         PortDecision {
             port: Arc::clone(&self.name),
+            interface: None,
             tenant: self.tenant,
             rate_bps: self.fresh.then_some(self.rate),
             demand_bps: match self.want {

@@ -17,6 +17,8 @@ pub const SOFTWARE_ONLY: &str =
 pub enum PortEvent {
     /// It is not there any more.
     Gone,
+    /// Its name is no port of the host now: why.
+    Absent(String),
     /// It is there again.
     Back,
     /// It has another name, and its former limit was put back.
@@ -116,7 +118,7 @@ impl PortTrouble {
 impl PortEvent {
     pub(super) fn name(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Gone => "port-gone",
+            Self::Gone | Self::Absent(_) => "port-gone",
             Self::Back => "port-back",
             Self::Renamed { .. } => "port-renamed",
             Self::Trouble(_) => "trouble",
@@ -135,6 +137,7 @@ impl PortEvent {
     pub(super) fn priority(&self) -> Priority {
         match self {
             Self::Gone
+            | Self::Absent(_)
             | Self::Back
             | Self::Renamed { .. }
             | Self::EnforcedAgain { .. }
@@ -179,6 +182,7 @@ impl PortEvent {
                 )
             }
             Self::Gone => write!(f, "port {port} is gone"),
+            Self::Absent(why) => write!(f, "port {port} waits: {why}"),
             Self::Back => write!(f, "port {port} is back"),
             Self::Renamed { now, outcome } => {
                 write!(f, "port {port} is called {now} now and ")?;

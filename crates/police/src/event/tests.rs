@@ -4,6 +4,7 @@ use super::*;
 
 fn port(event: PortEvent) -> Event {
     Event::Port {
+        interface: None,
         port: "tap0".to_owned(),
         tenant: Some("blue".to_owned()),
         event,
@@ -148,6 +149,21 @@ fn events_have_a_name_a_priority_and_a_line() {
             "interfaces-back",
             Notice,
             "interfaces: the kernel answers again",
+        ),
+        (
+            Event::NamesSilent {
+                source: "libvirt".to_owned(),
+                why: "virsh has not answered within 5 s".to_owned(),
+            },
+            "names-stuck",
+            Warning,
+            "names of libvirt: virsh has not answered within 5 s; ports stay as they were told last",
+        ),
+        (
+            Event::NamesAnswer("libvirt".to_owned()),
+            "names-back",
+            Info,
+            "names of libvirt: told again",
         ),
         (
             Event::PolicyRefused("it is empty".to_owned()),

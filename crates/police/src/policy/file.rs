@@ -90,7 +90,7 @@ pub(super) struct TenantFile {
     pub(super) burst: Option<Burst>,
     /// The same as in `[link]`, for the ports of this tenant.
     pub(super) adopt: Option<AdoptWord>,
-    /// Interfaces, and virtual functions as `eth0/vf3`.
+    /// Interfaces, virtual functions as `eth0/vf3`, and names such as `libvirt:web01/net0`.
     #[schemars(with = "List<Port>")]
     pub(super) ports: Option<List<Port>>,
     /// Where its guest may ask and set a soft limit: path of a socket, or `vsock:` and the number

@@ -78,7 +78,8 @@ impl Daemon {
         }?;
         for index in &written {
             let port = &decision.ports[*index];
-            match survey.take(*index, &port.port).seen.limit {
+            let name = self.ports.names()[*index].clone();
+            match survey.take(*index, &name).seen.limit {
                 Some(limit) if limit == port.limit => self.trouble(*index, None),
                 Some(found) => {
                     let wanted = port.limit;

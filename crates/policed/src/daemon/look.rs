@@ -31,17 +31,18 @@ impl Daemon {
 
     /// One port; what is found there for the first time is noted on disk before it is changed.
     pub(super) fn look(&mut self, index: usize, survey: &mut Look) -> Seen {
-        let (name, watch) = (&self.names[index], &mut self.watches[index]);
+        let watch = &mut self.watches[index];
         if let Some(seen) = watch.unchanged(|last| survey.still(last)) {
             return seen;
         }
-        let snapshot = survey.take(index, name);
+        let name = &self.ports.names()[index].clone();
+        let snapshot = self.ours(index, survey.take(index, name));
         if let Some(setup) = &snapshot.setup {
             self.controller.describe(index, setup);
         }
         let port = name.to_string();
         let (originals, ports) = (&mut self.originals, &mut self.ports);
-        let observed = watch.observe(name, snapshot, |words, at| {
+        let observed = self.watches[index].observe(name, snapshot, |words, at| {
             let noted = originals.note(&port, words, at, ports);
             noted.map_err(|error| error.to_string())
         });

@@ -89,6 +89,7 @@ impl Daemon {
             writes: self.writes,
             errors: self.errors,
             reloads: self.reloads.clone(),
+            names: self.bound.sources(),
             cluster,
             tenants: Vec::new(),
             decision,

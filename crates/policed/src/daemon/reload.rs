@@ -13,6 +13,7 @@ use nicety_police::{Controller, Policy, Tuning};
 use super::{Daemon, enter, entry_name};
 use crate::admission::check;
 use crate::cluster;
+use crate::names::{Bound, Start};
 use crate::ports::Ports;
 use crate::soft_limits::SoftLimits;
 use crate::{Error, PolicyFile, guests};
@@ -51,6 +52,12 @@ impl Daemon {
         let mut ports = Ports::open(Some(&policy), &self.log)?;
         // The loop waits meanwhile.
         ports.wait(STUCK);
+        let start = Start {
+            file: &self.file,
+            strict: self.options.strict,
+            wait: STUCK,
+        };
+        let bound = Bound::start(&policy, &mut ports, start, Some(&self.bound))?;
         let absent_ok = self.options.absent_ok;
         check(&policy, &self.file, &mut ports, absent_ok, &self.log)?;
         ports.wait(answer_timeout(policy.period));
@@ -59,7 +66,8 @@ impl Daemon {
         cluster::Options::of(&policy, entry_name(&self.options.naming), ports.namespace())?;
         let reload = Reload::between(&self.policy, &policy);
         self.open_channels(&policy, reload.other_tenants)?;
-        self.originals.release_others(&mut self.ports, &policy);
+        self.originals
+            .release_others(&mut self.ports, ports.names());
         let watches = reload.ports.iter();
         let watches = watches.map(|at| match at {
             Some(at) => std::mem::take(&mut self.watches[*at]),
@@ -73,6 +81,7 @@ impl Daemon {
         self.cluster = enter(&policy, &self.options, place, before, &self.log)?;
         self.policy = Arc::new(policy);
         self.ports = ports;
+        self.bound = bound;
         self.last = None;
         self.reconcile.demand();
         Ok(())

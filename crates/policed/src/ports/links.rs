@@ -28,7 +28,7 @@ pub enum How {
 #[derive(Debug)]
 pub struct Links {
     pub(super) shapers: Shapers,
-    /// The ports of the policy.
+    /// The ports of the policy, as the kernel knows them.
     pub(super) names: Arc<[PortName]>,
     /// Limits of other programs at these.
     pub(super) theirs: Theirs,
@@ -106,7 +106,7 @@ impl Links {
     fn name(&self, port: usize) -> Option<&str> {
         match self.names.get(port)? {
             PortName::Interface(name) => Some(name),
-            PortName::Vf { .. } => None,
+            PortName::Vf { .. } | PortName::Named(_) => None,
         }
     }
 

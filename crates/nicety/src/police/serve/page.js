@@ -79,7 +79,8 @@ const wrong = (port) => !port.present || port.enforcement === "not-enforced";
 
 function portWords(port) {
   if (!port.present) return port.port + (port.waits ? " (waits)" : " (not there)");
-  return port.port + (port.enforcement === "not-enforced" ? " (limit not enforced)" : "");
+  const is = port.interface ? ", now " + port.interface : "";
+  return port.port + is + (port.enforcement === "not-enforced" ? " (limit not enforced)" : "");
 }
 
 // Which tenants are drawn, in the order of the policy: those that are sought, and of many those that
@@ -183,7 +184,7 @@ function draw() {
   for (const port of state.decision.ports) ports[port.tenant]?.push(port);
   const word = byId("filter").value.trim().toLowerCase();
   const sought = state.tenants.map((_, at) => at).filter((at) => state.tenants[at].tenant.toLowerCase().includes(word)
-    || ports[at].some((port) => port.port.toLowerCase().includes(word)));
+    || ports[at].some((port) => (port.port + " " + (port.interface ?? "")).toLowerCase().includes(word)));
   const drawn = choose(state, sought);
   const names = drawn.map((at) => state.tenants[at].tenant);
   deal(names);
