@@ -133,10 +133,7 @@ fn the_result_is_filled_in() {
             ..CpuUse::default()
         });
         let place = format!("{:?} at {:.0}", record.purpose, record.load_fps);
-        record.loss_ledger = vec![LossEntry {
-            place,
-            frames: record.frames.lost,
-        }];
+        record.loss_ledger = vec![LossEntry::counted(place, record.frames.lost)];
     });
     let result = cell.finish(context());
     let (lower, upper) = (
