@@ -83,6 +83,7 @@ struct order {
 };
 
 #define ORDER_ARMED (1ULL << 40)
+#define OPAQUE(value) asm volatile("" : "+r"(value))
 
 struct counts {
 	// Test frames of this trial that were thrown away, copies and those of more tries included.
@@ -221,7 +222,7 @@ static __always_inline int freed(void *ctx, const struct sk_buff *skb, __u64 loc
 	struct order *ordered = bpf_map_lookup_elem(&order, &zero);
 	struct counts *counted = bpf_map_lookup_elem(&counts, &zero);
 	struct stamp stamp;
-	__u64 number, now;
+	__u64 number, now, copy;
 	__u8 *byte;
 
 	if (!ordered || !counted)
@@ -263,7 +264,10 @@ static __always_inline int freed(void *ctx, const struct sk_buff *skb, __u64 loc
 	if (!byte)
 		return 0;
 	byte += stamp.sequence & 7;
-	if (*byte && reason < REASONS && weak[reason])
+	// Else the compiler compares in a way by which the verifier does not know the bound.
+	copy = reason & (REASONS - 1);
+	OPAQUE(copy);
+	if (*byte && reason < REASONS && weak[copy & (REASONS - 1)])
 		return 0;
 	*(volatile __u8 *)byte = number;
 	return 0;

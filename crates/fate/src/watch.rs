@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aya::maps::{HashMap, Map, MapData};
-use aya::programs::BtfTracePoint;
+use aya::programs::{BtfTracePoint, ProgramError};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::{Btf, BtfError, Ebpf, EbpfLoader};
 use nicety_model::FrameSize;
@@ -211,7 +211,7 @@ impl Fates {
                 Some(number) if number == libc_enomem() => Refusal::NoMemory { frames },
                 _ => refused(&error),
             })?;
-        let program = load_program(&mut ebpf, &self.types)?;
+        let program = load_program(&mut ebpf, &self.types, !self.reasons.is_empty())?;
         Ok(Loaded {
             order: mapping(&ebpf, "order", order::WORDS)?,
             counts: mapping(&ebpf, "counts", counts::WORDS)?,
@@ -264,31 +264,20 @@ impl Loaded {
     }
 }
 
-/// Loads the program that fits the kernel; its name.
-fn load_program(ebpf: &mut Ebpf, types: &Btf) -> Result<&'static str, Refusal> {
-    let mut last = Refusal::NoTracepoint;
-    for name in PROGRAMS {
-        let error = match tracing(ebpf, name)?.load(TRACEPOINT, types) {
-            Ok(()) => return Ok(name),
-            Err(error) => error,
-        };
-        let unknown = matches!(
-            error,
-            aya::programs::ProgramError::Btf(BtfError::UnknownBtfTypeName { .. })
-        );
-        last = match unknown {
-            true => Refusal::NoTracepoint,
-            false => refused_load(&error),
-        };
-        // The verifier says EACCES to an argument that the tracepoint does not have: the next one may do.
-    }
-    Err(last)
+/// Loads the program that fits the kernel, which gives reasons or does not; its name.
+fn load_program(ebpf: &mut Ebpf, types: &Btf, reasons: bool) -> Result<&'static str, Refusal> {
+    let name = PROGRAMS[usize::from(!reasons)];
+    let loaded = tracing(ebpf, name)?.load(TRACEPOINT, types);
+    loaded.map(|()| name).map_err(|error| match error {
+        ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => Refusal::NoTracepoint,
+        error => refused_load(&error),
+    })
 }
 
 /// As [`refused`]; of what the verifier refuses, its last word.
-fn refused_load(error: &aya::programs::ProgramError) -> Refusal {
+fn refused_load(error: &ProgramError) -> Refusal {
     match error {
-        aya::programs::ProgramError::LoadError {
+        ProgramError::LoadError {
             io_error,
             verifier_log,
         } => {

@@ -42,7 +42,7 @@ const REASONS: [(&str, &str); 27] = [
 ];
 
 /// What places in the kernel mean, by the beginning of the function's name.
-const FUNCTIONS: [(&str, &str); 24] = [
+const FUNCTIONS: [(&str, &str); 25] = [
     ("veth_xmit", "the ring of {} was full: it did not take frames as fast as they came"),
     ("veth_xdp", "an XDP program at {} dropped it"),
     ("do_xdp_generic", "an XDP program at {} dropped it"),
@@ -59,6 +59,7 @@ const FUNCTIONS: [(&str, &str); 24] = [
     ("br_flood", "the bridge had no port to flood it to"),
     ("br_forward", "the bridge may not forward it to {}"),
     ("__br_forward", "the bridge may not forward it to {}"),
+    ("br_nf_dev_queue_xmit", "it was larger than the MTU of {}"),
     ("br_dev_queue_push_xmit", "it was larger than the MTU of {}"),
     ("nft_do_chain", "a rule of nftables dropped it"),
     ("nf_hook_slow", "a rule of netfilter dropped it"),

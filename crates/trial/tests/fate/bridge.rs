@@ -5,7 +5,8 @@ use nicety_testkit::runner::Skip;
 use crate::case::{Run, all_lost, commands, trial};
 
 /// Every function in which a bridge throws frames away.
-const BRIDGE: [&str; 8] = [
+const BRIDGE: [&str; 9] = [
+    "br_nf_dev_queue_xmit",
     "br_handle_frame_finish",
     "br_handle_frame",
     "br_flood",
@@ -37,7 +38,7 @@ pub fn isolated() -> Result<(), Skip> {
 
 pub fn blocked() -> Result<(), Skip> {
     let names = ["BRIDGE_INGRESS_STP_STATE", "br_handle_frame", "br_handle_frame_finish"];
-    lost_at("d0", &names, &["bridge link set dev d0 state 4"])
+    lost_at("d0", &names, &["bridge link set dev d0 state 0"])
 }
 
 pub fn hairpin() -> Result<(), Skip> {

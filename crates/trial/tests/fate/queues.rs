@@ -47,7 +47,7 @@ fn slow(path: &nicety_paths::BridgePath) -> Result<(), Skip> {
         .map(|n| format!("ether saddr 06:00:00:00:{:02x}:{:02x} drop\n", n / 256, n % 256))
         .collect();
     let table = format!(
-        "table netdev fate {{ chain c {{ type filter hook ingress device d0 priority 0; policy accept;\n{rules} }} }}"
+        "table netdev fate {{ chain c {{ type filter hook ingress device d0 priority 0; policy accept;\n{rules}\n}}\n}}"
     );
     run(path.dut(), "nft", &["-f", "-"], &table).map(|_| ())
 }
