@@ -70,6 +70,7 @@ fn purposes(records: &[TrialRecord]) -> String {
         Purpose::Search => 's',
         Purpose::Confirm => 'c',
         Purpose::Latency { .. } => 'l',
+        Purpose::Fate { .. } => 'f',
     };
     records.iter().map(letter).collect()
 }
@@ -566,4 +567,5 @@ fn stamps_of_nics_stand_beside_the_kernels() {
     );
 }
 
+mod fates;
 mod windows;
