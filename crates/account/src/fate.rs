@@ -105,7 +105,10 @@ pub fn explain(
         if frames == 0 {
             return;
         }
-        match lines.iter_mut().find(|line| line.cause.as_ref() == Some(&cause)) {
+        match lines
+            .iter_mut()
+            .find(|line| line.cause.as_ref() == Some(&cause))
+        {
             Some(line) => line.frames += frames,
             None => lines.push(LossEntry::found(cause, frames)),
         }

@@ -75,9 +75,21 @@ mod tests {
     fn made() -> Vec<u8> {
         let strings = b"\0int\0skb_drop_reason\0SKB_DROP_REASON_OTHERHOST\0";
         let words: &[u32] = &[
-            1, 1 << 24, 4, 32, // int
-            0, 4 << 24 | 1, 4, 1, 1, 0, // struct of one member
-            5, 6 << 24 | 1, 4, 21, 9, // enum of one value
+            1,
+            1 << 24,
+            4,
+            32, // int
+            0,
+            4 << 24 | 1,
+            4,
+            1,
+            1,
+            0, // struct of one member
+            5,
+            6 << 24 | 1,
+            4,
+            21,
+            9, // enum of one value
         ];
         let mut btf = Vec::new();
         btf.extend(MAGIC.to_ne_bytes());

@@ -65,7 +65,10 @@ mod tests {
     #[test]
     fn words_are_where_the_program_has_them() {
         let Some(bytes) = object::FATE else {
-            println!("SKIP words_are_where_the_program_has_them: {}", object::MISSING);
+            println!(
+                "SKIP words_are_where_the_program_has_them: {}",
+                object::MISSING
+            );
             return;
         };
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -73,7 +76,10 @@ mod tests {
         let btf = Btf::from_bytes(&extract_btf_from_file(file.path()).unwrap()).unwrap();
         let fields = ["trial", "skip_location", "skip_device"];
         let places = [order::TRIAL, order::SKIP_LOCATION, order::SKIP_DEVICE];
-        assert_eq!(layout(&btf, "order", &fields), (places.to_vec(), order::WORDS));
+        assert_eq!(
+            layout(&btf, "order", &fields),
+            (places.to_vec(), order::WORDS)
+        );
         let places = [counts::EVENTS, counts::MERGED_FRAMES];
         let known = layout(&btf, "counts", &["events", "merged_frames"]);
         assert_eq!(known, (places.to_vec(), counts::WORDS));

@@ -33,7 +33,9 @@ pub struct TesterPorts {
 
 impl TesterPorts {
     fn has(&self, name: &str, netns: u64) -> bool {
-        self.ports.iter().any(|(port, ns)| port == name && *ns == netns)
+        self.ports
+            .iter()
+            .any(|(port, ns)| port == name && *ns == netns)
     }
 }
 

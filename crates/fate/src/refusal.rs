@@ -21,7 +21,9 @@ pub enum Refusal {
     )]
     NoTypes,
     /// The kernel has no such tracepoint.
-    #[error("the kernel has no tracepoint kfree_skb: run Linux 5.5 or later with CONFIG_TRACEPOINTS")]
+    #[error(
+        "the kernel has no tracepoint kfree_skb: run Linux 5.5 or later with CONFIG_TRACEPOINTS"
+    )]
     NoTracepoint,
     /// Memory for the numbers is lacking.
     #[error(
@@ -42,7 +44,14 @@ pub(crate) fn refused(error: &(dyn Error + 'static)) -> Refusal {
         Some(Errno::PERM | Errno::ACCESS) => Refusal::NotPermitted,
         Some(number) => Refusal::Kernel(io::Error::from(number).to_string()),
         // A verifier's log is long; its first line says what is wrong.
-        None => Refusal::Kernel(error.to_string().lines().next().unwrap_or_default().to_owned()),
+        None => Refusal::Kernel(
+            error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        ),
     }
 }
 
@@ -70,7 +79,10 @@ mod tests {
         let error = |number: Errno| io::Error::from(number);
         assert_eq!(refused(&error(Errno::PERM)), Refusal::NotPermitted);
         let other = refused(&error(Errno::INVAL)).to_string();
-        assert!(other.contains("Invalid argument") && !other.contains('\n'), "{other}");
+        assert!(
+            other.contains("Invalid argument") && !other.contains('\n'),
+            "{other}"
+        );
         let long = io::Error::other("first\nsecond");
         assert_eq!(refused(&long), Refusal::Kernel("first".to_owned()));
     }

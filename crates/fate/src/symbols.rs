@@ -103,7 +103,10 @@ ffffffffc0001000 T last\t[veth]
     #[test]
     fn an_address_is_in_the_function_that_starts_before_it() {
         let symbols = find(&[0xffff_ffff_8100_02ff, 0xffff_ffff_c000_0123, 0x10]);
-        assert_eq!(symbols.name(0xffff_ffff_8100_02ff), Some("__dev_queue_xmit"));
+        assert_eq!(
+            symbols.name(0xffff_ffff_8100_02ff),
+            Some("__dev_queue_xmit")
+        );
         assert_eq!(symbols.name(0xffff_ffff_c000_0123), Some("veth_xmit"));
         assert_eq!(symbols.name(0x10), None);
         // The last instruction was the call.
@@ -118,8 +121,14 @@ ffffffffc0001000 T last\t[veth]
         let (helper, veth) = (0xffff_ffff_8100_0310, 0xffff_ffff_c000_0010);
         let (free, plain) = (0xffff_ffff_8100_0110, 0xffff_ffff_8100_0210);
         let symbols = find(&[helper, veth, free, plain]);
-        assert_eq!(symbols.place(helper, &[free, helper, veth, plain]), Some("veth_xmit"));
-        assert_eq!(symbols.place(plain, &[plain, veth]), Some("__dev_queue_xmit"));
+        assert_eq!(
+            symbols.place(helper, &[free, helper, veth, plain]),
+            Some("veth_xmit")
+        );
+        assert_eq!(
+            symbols.place(plain, &[plain, veth]),
+            Some("__dev_queue_xmit")
+        );
         // Nobody is known behind it.
         assert_eq!(symbols.place(helper, &[]), Some("dev_kfree_skb_any_reason"));
     }

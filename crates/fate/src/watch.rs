@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aya::maps::{HashMap, Map, MapData};
-use aya::programs::{BtfTracePoint, ProgramError};
 use aya::programs::tp_btf::BtfTracePointLinkId;
+use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader};
 use nicety_model::FrameSize;
 use nicety_port::xdp::mapping::Mapping;
@@ -118,7 +118,10 @@ impl Fates {
             clear(words.words());
         }
         for key in loaded.keys() {
-            loaded.causes.remove(&key).map_err(|error| refused(&error))?;
+            loaded
+                .causes
+                .remove(&key)
+                .map_err(|error| refused(&error))?;
         }
         for (n, [location, device, _]) in self.receipts.iter().take(SKIPS).enumerate() {
             set(&loaded.order, order::SKIP_LOCATION + n, *location);
@@ -282,9 +285,10 @@ fn refused_load(error: &ProgramError) -> Refusal {
             verifier_log,
         } => {
             let log = verifier_log.to_string();
-            let said = log.lines().rev().find(|line| {
-                !line.trim().is_empty() && !line.starts_with("processed ")
-            });
+            let said = log
+                .lines()
+                .rev()
+                .find(|line| !line.trim().is_empty() && !line.starts_with("processed "));
             match said {
                 Some(line) => Refusal::Kernel(format!("{io_error}: {}", line.trim())),
                 None => refused(io_error),

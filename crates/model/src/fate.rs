@@ -173,7 +173,10 @@ mod tests {
                 dropped(Some("d0"), Some("veth_xmit"), Some("NOT_SPECIFIED")),
                 "d0 veth_xmit",
             ),
-            (dropped(Some("d0"), None, Some("QDISC_DROP")), "d0 QDISC_DROP"),
+            (
+                dropped(Some("d0"), None, Some("QDISC_DROP")),
+                "d0 QDISC_DROP",
+            ),
             (dropped(None, Some("udp_queue"), None), "kernel udp_queue"),
             (dropped(None, None, None), "kernel kfree_skb"),
             (

@@ -132,7 +132,10 @@ pub fn ledger(before: &PathCounters, after: &PathCounters, lost: u64) -> Vec<Los
             .filter_map(|((name, new), (_, old))| Some((name.to_owned(), new.checked_sub(old)?)))
             .chain(queued_out(&old.qdiscs, &place.qdiscs));
         for (name, frames) in moved.filter(|(_, frames)| *frames > 0) {
-            lines.push(LossEntry::counted(format!("{} {name}", place.interface), frames));
+            lines.push(LossEntry::counted(
+                format!("{} {name}", place.interface),
+                frames,
+            ));
         }
     }
     let explained = lines.iter().map(|line| line.frames).sum();

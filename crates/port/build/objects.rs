@@ -64,12 +64,7 @@ pub fn build(what: &str, includes: &[&str]) -> io::Result<()> {
 }
 
 /// Compiles one program; says in one line why that cannot be done.
-fn compile(
-    clang: &str,
-    source: &Path,
-    object: &Path,
-    includes: &[&str],
-) -> Result<(), String> {
+fn compile(clang: &str, source: &Path, object: &Path, includes: &[&str]) -> Result<(), String> {
     let mut command = Command::new(clang);
     command.args(["-O2", "-g", "-target", "bpf", "-Wall", "-Werror"]);
     // 32-bit arithmetic and jumps: kernels from 5.1.

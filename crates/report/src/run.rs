@@ -64,7 +64,11 @@ impl Report for Run {
             Medium::Terminal => FEW,
             _ => usize::MAX,
         };
-        doc.list("fates", "What became of lost frames", fate::lines(&groups, most));
+        doc.list(
+            "fates",
+            "What became of lost frames",
+            fate::lines(&groups, most),
+        );
         sock::section(&mut doc, &run.sockets, Vec::new())?;
         let problems = cells::notes(run, &groups, List::Problem);
         doc.list("problems", "Problems", problems);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use nicety_model::{FateMode, Fps};
 use nicety_model::plan::{Preset, SearchPlan};
+use nicety_model::{FateMode, Fps};
 
 use crate::binary::Binary;
 use crate::edge::EdgeSearch;

@@ -70,8 +70,12 @@ fn purpose(purpose: Purpose) -> String {
         Purpose::WarmUp => "warm-up".to_owned(),
         Purpose::Search => "search".to_owned(),
         Purpose::Confirm => "confirm".to_owned(),
-        Purpose::Fate { of: FateOf::Overload } => "fate of overload".to_owned(),
-        Purpose::Fate { of: FateOf::Confirm } => "fate of confirm".to_owned(),
+        Purpose::Fate {
+            of: FateOf::Overload,
+        } => "fate of overload".to_owned(),
+        Purpose::Fate {
+            of: FateOf::Confirm,
+        } => "fate of confirm".to_owned(),
         Purpose::Latency { load_ratio } => format!("latency at {}", number::share(load_ratio)),
     }
 }

@@ -41,7 +41,7 @@ const OTHER: &str = "other";
 
 /// Loads at most this many times the lower bound tell where frames are lost first; far above it
 /// everything overflows.
-const JUST_ABOVE: f64 = 2.0;
+pub(super) const JUST_ABOVE: f64 = 2.0;
 
 /// By how much visits apart in time differ on a machine that is not quiet, either way: an interval
 /// from inside one visit is widened by as much (`docs/methodology/search.md`).

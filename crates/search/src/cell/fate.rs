@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use nicety_model::{CellFate, FateOf, Fps, Purpose, TrialRecord};
 
+use super::evidence::JUST_ABOVE;
 use super::{Cell, Stage};
+
+/// Load that a path loses of for certain, in rates that it forwards under overload.
+const ABOVE_CAPACITY: f64 = 1.25;
 
 impl Cell {
     /// The stage; after the last latency trial that of the fates, and after these the end.
@@ -37,11 +41,26 @@ impl Cell {
         if self.plan.settings.fate.is_zero() {
             return Vec::new();
         }
-        let overload = self.overload(self.search.outcome().lower);
-        let overload = overload.map(|record| (FateOf::Overload, Fps(record.load_fps)));
-        let confirm = self.confirm.as_ref().filter(|record| record.frames.lost > 0);
+        let overload = self.overload_load().map(|load| (FateOf::Overload, load));
+        let confirm = self
+            .confirm
+            .as_ref()
+            .filter(|record| record.frames.lost > 0);
         let confirm = confirm.map(|record| (FateOf::Confirm, Fps(record.load_fps)));
         overload.into_iter().chain(confirm).collect()
+    }
+
+    /// The load of the lowest lossy trial. Where none is near the throughput, a little more than the path
+    /// forwards under overload, if that was seen to be less than was sent.
+    fn overload_load(&self) -> Option<Fps> {
+        let lower = self.search.outcome().lower;
+        if let Some(record) = self.overload(lower) {
+            return Some(Fps(record.load_fps));
+        }
+        let lower = lower?.0;
+        let most = (JUST_ABOVE * lower).min(self.plan.max.0);
+        let load = (self.capacity?.0 * ABOVE_CAPACITY).min(most);
+        (load > lower).then_some(Fps(load))
     }
 
     /// What the trials of fates have found out.

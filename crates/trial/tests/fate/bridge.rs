@@ -37,7 +37,11 @@ pub fn isolated() -> Result<(), Skip> {
 }
 
 pub fn blocked() -> Result<(), Skip> {
-    let names = ["BRIDGE_INGRESS_STP_STATE", "br_handle_frame", "br_handle_frame_finish"];
+    let names = [
+        "BRIDGE_INGRESS_STP_STATE",
+        "br_handle_frame",
+        "br_handle_frame_finish",
+    ];
     lost_at("d0", &names, &["bridge link set dev d0 state 0"])
 }
 

@@ -1,9 +1,7 @@
 //! A path, trouble on it, a trial, and what the books must say.
 
 use nicety_fate::{Fates, Refusal, TesterPorts};
-use nicety_model::{
-    Direction, FateCause, FateOf, Fps, LossEntry, Purpose, TrialRecord, Validity,
-};
+use nicety_model::{Direction, FateCause, FateOf, Fps, LossEntry, Purpose, TrialRecord, Validity};
 use nicety_paths::counters::UNEXPLAINED;
 use nicety_paths::{BridgePath, Path};
 use nicety_port::Stop;
@@ -107,7 +105,11 @@ pub fn on(
 }
 
 /// Frames with a cause at `device` of which function or reason has one of these names; and any other line.
-pub fn told<'r>(record: &'r TrialRecord, device: &str, names: &[&str]) -> (u64, Vec<&'r LossEntry>) {
+pub fn told<'r>(
+    record: &'r TrialRecord,
+    device: &str,
+    names: &[&str],
+) -> (u64, Vec<&'r LossEntry>) {
     let named = |entry: &&LossEntry| match &entry.cause {
         Some(FateCause::Dropped {
             device: at,
@@ -149,5 +151,9 @@ pub fn all_lost(record: &TrialRecord, device: &str, names: &[&str]) {
 /// Frames without a cause.
 pub fn unexplained(record: &TrialRecord) -> u64 {
     let line = |entry: &&LossEntry| entry.place == UNEXPLAINED;
-    record.loss_ledger.iter().find(line).map_or(0, |entry| entry.frames)
+    record
+        .loss_ledger
+        .iter()
+        .find(line)
+        .map_or(0, |entry| entry.frames)
 }

@@ -42,7 +42,11 @@ pub fn no_neighbour() -> Result<(), Skip> {
 }
 
 pub fn no_route() -> Result<(), Skip> {
-    lost_at("d0", &["IP_INNOROUTES", "IP_OUTNOROUTES", "ip_error"], &["ip route add unreachable 198.19.0.0/16"])
+    lost_at(
+        "d0",
+        &["IP_INNOROUTES", "IP_OUTNOROUTES", "ip_error"],
+        &["ip route add unreachable 198.19.0.0/16"],
+    )
 }
 
 pub fn reverse_path() -> Result<(), Skip> {

@@ -21,8 +21,14 @@ pub fn tbf() -> Result<(), Skip> {
     // As the discipline itself counts them.
     let counters = &record.fate.as_ref().unwrap().counters;
     let counted = counters.iter().find(|entry| entry.place == "d1 qdisc tbf");
-    let at_d1 = record.loss_ledger.iter().filter(|e| e.place.starts_with("d1 "));
-    assert_eq!(counted.map(|e| e.frames), Some(at_d1.map(|e| e.frames).sum()));
+    let at_d1 = record
+        .loss_ledger
+        .iter()
+        .filter(|e| e.place.starts_with("d1 "));
+    assert_eq!(
+        counted.map(|e| e.frames),
+        Some(at_d1.map(|e| e.frames).sum())
+    );
     Ok(())
 }
 
@@ -44,7 +50,13 @@ pub fn htb() -> Result<(), Skip> {
 /// Rules that every frame walks through, so that the path cannot keep up.
 fn slow(path: &nicety_paths::BridgePath) -> Result<(), Skip> {
     let rules: String = (0..700)
-        .map(|n| format!("ether saddr 06:00:00:00:{:02x}:{:02x} drop\n", n / 256, n % 256))
+        .map(|n| {
+            format!(
+                "ether saddr 06:00:00:00:{:02x}:{:02x} drop\n",
+                n / 256,
+                n % 256
+            )
+        })
         .collect();
     let table = format!(
         "table netdev fate {{ chain c {{ type filter hook ingress device d0 priority 0; policy accept;\n{rules}\n}}\n}}"
@@ -78,7 +90,10 @@ pub fn veth_ring_xdp() -> Result<(), Skip> {
     let refused = FateCause::Refused {
         device: "a".to_owned(),
     };
-    let line = record.loss_ledger.iter().find(|e| e.cause.as_ref() == Some(&refused));
+    let line = record
+        .loss_ledger
+        .iter()
+        .find(|e| e.cause.as_ref() == Some(&refused));
     assert!(line.is_some(), "{:?}", record.loss_ledger);
     assert_eq!(unexplained(&record), 0, "{:?}", record.loss_ledger);
     Ok(())

@@ -1,10 +1,10 @@
 //! Rules and programs that throw frames away.
 
-use nicety_port::af_packet::{PortSpec, Refusal};
-use nicety_port::xdp::receive::Receiver;
 use nicety_model::Direction;
 use nicety_packet::MacAddr;
 use nicety_paths::BridgePath;
+use nicety_port::af_packet::{PortSpec, Refusal};
+use nicety_port::xdp::receive::Receiver;
 use nicety_testkit::runner::Skip;
 
 use crate::case::{Run, all_lost, commands, told, trial, unexplained};
@@ -34,7 +34,10 @@ fn by_rule(family: &str, hook: &str, device: &str) -> Result<(), Skip> {
     // Those by which the receipt was learned are among the rule's.
     let (frames, _) = told(&record, device, &names);
     let dropped = number(&listed, "packets");
-    assert!(frames <= dropped && dropped - frames <= 200, "{frames} of {dropped}");
+    assert!(
+        frames <= dropped && dropped - frames <= 200,
+        "{frames} of {dropped}"
+    );
     Ok(())
 }
 
@@ -58,7 +61,17 @@ const EVEN: &str = "4,48 0 0 49,69 1 0 1,6 0 0 2,6 0 0 0";
 fn by_filter(device: &str, hook: &str, reason: &str) -> Result<(), Skip> {
     let record = trial(Run::default(), |path| {
         commands(path, &[&format!("tc qdisc add dev {device} clsact")])?;
-        let filter = ["filter", "add", "dev", device, hook, "bpf", "direct-action", "bytecode", EVEN];
+        let filter = [
+            "filter",
+            "add",
+            "dev",
+            device,
+            hook,
+            "bpf",
+            "direct-action",
+            "bytecode",
+            EVEN,
+        ];
         run(path.dut(), "tc", &filter, "").map(|_| ())
     })?;
     all_lost(&record, device, &[reason]);
@@ -86,7 +99,11 @@ pub fn two() -> Result<(), Skip> {
             &["tc qdisc add dev d1 root tbf rate 4mbit burst 3000b limit 6000b"],
         )
     })?;
-    let (rule, _) = told(&record, "d0", &["NETFILTER_DROP", "nft_do_chain", "nf_hook_slow"]);
+    let (rule, _) = told(
+        &record,
+        "d0",
+        &["NETFILTER_DROP", "nft_do_chain", "nf_hook_slow"],
+    );
     let (bucket, _) = told(&record, "d1", &["QDISC_DROP", "QDISC_OVERLIMIT"]);
     assert!(rule > 0 && bucket > 0, "{:?}", record.loss_ledger);
     assert_eq!(unexplained(&record), 0, "{:?}", record.loss_ledger);

@@ -12,7 +12,10 @@ pub fn nothing() -> Result<(), Skip> {
     let record = trial(Run::default(), |_| Ok(()))?;
     let fate = record.fate.as_ref().unwrap();
     if record.frames.lost > 0 {
-        return Err(Skip(format!("the machine was too busy: {:?}", record.loss_ledger)));
+        return Err(Skip(format!(
+            "the machine was too busy: {:?}",
+            record.loss_ledger
+        )));
     }
     assert_eq!(record.loss_ledger, Vec::<LossEntry>::new());
     assert!(fate.events < record.frames.sent / 100, "{fate:?}");
@@ -27,8 +30,15 @@ pub fn unseen() -> Result<(), Skip> {
         Ok(())
     })?;
     assert_eq!(record.frames.received, 0);
-    let found = record.loss_ledger.iter().filter(|entry| entry.cause.is_some());
-    println!("    {:?} unexplained {}", record.loss_ledger, unexplained(&record));
+    let found = record
+        .loss_ledger
+        .iter()
+        .filter(|entry| entry.cause.is_some());
+    println!(
+        "    {:?} unexplained {}",
+        record.loss_ledger,
+        unexplained(&record)
+    );
     assert_eq!(found.count(), 0, "{:?}", record.loss_ledger);
     Ok(())
 }

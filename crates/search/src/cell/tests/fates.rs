@@ -24,13 +24,15 @@ fn told(record: &mut TrialRecord, lost: u64) {
 
 fn run_with(plan: CellPlan, lost: u64) -> (Vec<TrialRecord>, CellResult) {
     let mut cell = Cell::new(plan).unwrap();
-    let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
-        match record.purpose {
+    let records = run(
+        &mut cell,
+        &mut Sut::new(clean(), 1),
+        |record| match record.purpose {
             Purpose::Fate { .. } => told(record, lost),
             Purpose::Confirm => record.frames.lost = 1,
             _ => {}
-        }
-    });
+        },
+    );
     assert_eq!(cell.left().trials, 0);
     (records, cell.finish(context()))
 }
@@ -41,9 +43,16 @@ fn the_lowest_lossy_trial_and_a_lossy_confirm_trial_are_repeated() {
     assert_eq!(purposes(&records), "wsssclllff");
     let (plain, _) = run_cell(Preset::Std, clean());
     assert_eq!(plain.len() + 2, records.len());
-    let loads: Vec<_> = result.fates.iter().map(|fate| (fate.of, fate.load_fps)).collect();
+    let loads: Vec<_> = result
+        .fates
+        .iter()
+        .map(|fate| (fate.of, fate.load_fps))
+        .collect();
     let (upper, confirm) = (result.bounds.upper_fps.unwrap(), result.confirm.unwrap());
-    let wanted = [(FateOf::Overload, upper), (FateOf::Confirm, confirm.load_fps)];
+    let wanted = [
+        (FateOf::Overload, upper),
+        (FateOf::Confirm, confirm.load_fps),
+    ];
     assert_eq!(loads, wanted);
     assert_eq!(result.fates[0].lost, 7);
     // The ledger of overload is that of the repeat, that of the confirm trial its own.
