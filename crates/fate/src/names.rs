@@ -156,7 +156,7 @@ mod tests {
         let other = raw(0xffff_ffff_8100_0210, b"b\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 8);
         let all = [&veth, &stack, &other];
         let addresses = all.iter().flat_map(|raw| raw.addresses()).collect();
-        let symbols = Symbols::find(addresses, LIST.as_bytes()).unwrap();
+        let symbols = Symbols::find(addresses, LIST.as_bytes());
         let reasons = [(2, "SKB_DROP_REASON_NOT_SPECIFIED".to_owned())];
         let places = |by_socket| {
             let tester = TesterPorts {

@@ -1,7 +1,5 @@
 //! Which function of the kernel an address is in, by `/proc/kallsyms`.
 
-use std::io::{self, BufRead};
-
 /// The helpers of which many places make use: who called them says more.
 const HELPERS: [&str; 7] = [
     "kfree_skb",
@@ -16,38 +14,42 @@ const HELPERS: [&str; 7] = [
 /// Names of functions by address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Symbols {
-    /// Start of the function and its name, for every address that was asked for.
-    found: Vec<(u64, Option<(u64, String)>)>,
+    /// The function's name, for every address that was asked for.
+    found: Vec<(u64, Option<String>)>,
 }
 
 impl Symbols {
     /// The functions in which `addresses` are, all found in one walk over the list `kallsyms`.
-    pub(crate) fn find(mut addresses: Vec<u64>, kallsyms: impl BufRead) -> io::Result<Self> {
+    pub(crate) fn find(mut addresses: Vec<u64>, kallsyms: &[u8]) -> Self {
         addresses.sort_unstable();
         addresses.dedup();
-        let mut found: Vec<(u64, Option<(u64, String)>)> =
-            addresses.into_iter().map(|at| (at, None)).collect();
-        for line in kallsyms.lines() {
-            let line = line?;
-            let Some((start, name)) = function(&line) else {
+        let mut best: Vec<Option<(u64, &str)>> = vec![None; addresses.len()];
+        let lines = kallsyms.split(|byte| *byte == b'\n');
+        for line in lines.filter_map(|line| str::from_utf8(line).ok()) {
+            let Some((start, name)) = function(line) else {
                 continue;
             };
             // An address of return is behind the call, which may be the function's last instruction.
-            let first = found.partition_point(|(at, _)| *at <= start);
-            for (_, best) in &mut found[first..] {
-                if best.as_ref().is_none_or(|(of, _)| *of < start) {
-                    *best = Some((start, name.to_owned()));
+            let first = addresses.partition_point(|at| *at <= start);
+            for best in &mut best[first..] {
+                if best.is_none_or(|(of, _)| of < start) {
+                    *best = Some((start, name));
                 }
             }
         }
-        Ok(Self { found })
+        let owned = best
+            .into_iter()
+            .map(|best| best.map(|(_, name)| name.to_owned()));
+        Self {
+            found: addresses.into_iter().zip(owned).collect(),
+        }
     }
 
     /// The function of an address; `None` where symbols are hidden.
     pub(crate) fn name(&self, address: u64) -> Option<&str> {
         let at = self.found.binary_search_by_key(&address, |(at, _)| *at);
         let (_, found) = self.found.get(at.ok()?)?;
-        found.as_ref().map(|(_, name)| name.as_str())
+        found.as_deref()
     }
 
     /// The function at `location`, or the one behind it in `stack` where that is a helper of many.
@@ -97,7 +99,7 @@ ffffffffc0001000 T last\t[veth]
 ";
 
     fn find(addresses: &[u64]) -> Symbols {
-        Symbols::find(addresses.to_vec(), LIST.as_bytes()).unwrap()
+        Symbols::find(addresses.to_vec(), LIST.as_bytes())
     }
 
     #[test]
@@ -113,7 +115,7 @@ ffffffffc0001000 T last\t[veth]
         let end = find(&[0xffff_ffff_c000_1000]);
         assert_eq!(end.name(0xffff_ffff_c000_1000), Some("veth_xmit"));
         let hidden = "0000000000000000 T veth_xmit\n".as_bytes();
-        assert_eq!(Symbols::find(vec![5], hidden).unwrap().name(5), None);
+        assert_eq!(Symbols::find(vec![5], hidden).name(5), None);
     }
 
     #[test]
@@ -136,7 +138,7 @@ ffffffffc0001000 T last\t[veth]
     proptest! {
         #[test]
         fn any_text_is_read(text in "\\PC{0,200}", address: u64) {
-            let _ = Symbols::find(vec![address], text.as_bytes()).unwrap().name(address);
+            let _ = Symbols::find(vec![address], text.as_bytes()).name(address);
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Loads the program, lets it note during trials, and reads what it noted.
 
-use std::fs::File;
-use std::io::{self, BufReader};
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader};
 use nicety_model::FrameSize;
 use nicety_port::xdp::mapping::Mapping;
+use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use crate::btf;
@@ -62,6 +62,8 @@ struct Loaded {
     bytes: Mapping,
     causes: HashMap<MapData, Key, [u64; cause::WORDS]>,
     words_per_stream: usize,
+    /// Events missed before the noting began.
+    missed_before: u64,
 }
 
 /// What was noted in a trial.
@@ -75,6 +77,8 @@ pub struct Noting {
     pub events: u64,
     /// Frames inside merged ones.
     pub merged: u64,
+    /// Events of any frames that the program did not see, because it was interrupted by them.
+    pub missed: u64,
 }
 
 impl Fates {
@@ -127,6 +131,7 @@ impl Fates {
             set(&loaded.order, order::SKIP_LOCATION + n, *location);
             set(&loaded.order, order::SKIP_DEVICE + n, *device);
         }
+        loaded.missed_before = loaded.missed();
         set(&loaded.order, order::TRIAL, ARMED | u64::from(trial));
         loaded.attach()
     }
@@ -147,9 +152,7 @@ impl Fates {
         let symbols = match addresses.is_empty() {
             true => Symbols::default(),
             // Where the list is hidden, reasons and interfaces remain.
-            false => File::open(SYMBOLS)
-                .and_then(|file| Symbols::find(addresses, BufReader::with_capacity(1 << 16, file)))
-                .unwrap_or_default(),
+            false => Symbols::find(addresses, &std::fs::read(SYMBOLS).unwrap_or_default()),
         };
         let named = |raw: &Raw| raw.named(&symbols, &self.reasons, &self.tester);
         let words = loaded.bytes.words().chunks_exact(loaded.words_per_stream);
@@ -162,6 +165,7 @@ impl Fates {
             bytes: words.map(bytes).collect(),
             events: get(&loaded.counts, counts::EVENTS),
             merged: get(&loaded.counts, counts::MERGED_FRAMES),
+            missed: loaded.missed().saturating_sub(loaded.missed_before),
         })
     }
 
@@ -211,7 +215,9 @@ impl Fates {
             .map_max_entries("fates", words as u32)
             .load(bytes)
             .map_err(|error| match errno(&error) {
-                Some(number) if number == libc_enomem() => Refusal::NoMemory { frames },
+                Some(number) if number == Errno::NOMEM.raw_os_error() => {
+                    Refusal::NoMemory { frames }
+                }
                 _ => refused(&error),
             })?;
         let program = load_program(&mut ebpf, &self.types, !self.reasons.is_empty())?;
@@ -228,6 +234,7 @@ impl Fates {
             program,
             link: None,
             words_per_stream,
+            missed_before: 0,
         })
     }
 }
@@ -248,6 +255,22 @@ impl Loaded {
             // Else it goes with the program.
             let _ = program.detach(link);
         }
+    }
+
+    /// Events that the program has missed so far, by the kernel's count (Linux 5.12).
+    fn missed(&self) -> u64 {
+        let program = self.ebpf.program(self.program);
+        let fd = program.and_then(|program| program.fd().ok());
+        let number = fd.map(|fd| fd.as_fd().as_raw_fd());
+        let info = number.and_then(|fd| {
+            let told = std::fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}"));
+            told.ok()
+        });
+        let missed = info.iter().flat_map(|info| info.lines());
+        let missed = missed.filter_map(|line| line.strip_prefix("recursion_misses:"));
+        missed
+            .filter_map(|count| count.trim().parse().ok())
+            .sum::<u64>()
     }
 
     fn keys(&self) -> Vec<Key> {
@@ -338,8 +361,4 @@ fn grace() {
         // Refused where CPUs run without a tick (nohz_full).
         std::thread::sleep(GRACE);
     }
-}
-
-fn libc_enomem() -> i32 {
-    rustix::io::Errno::NOMEM.raw_os_error()
 }

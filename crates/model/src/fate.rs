@@ -119,6 +119,10 @@ impl FateCause {
 pub struct FateReport {
     /// Frames that the kernel threw away, copies and repeated tries included: more than were lost.
     pub events: u64,
+    /// Events that the program did not see because it was interrupted by them; of any frames, not only
+    /// of lost ones.
+    #[serde(default)]
+    pub missed: u64,
     /// Lost frames without a cause.
     pub unexplained: u64,
     /// What the interfaces' own counters say, to check the ledger by.

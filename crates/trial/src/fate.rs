@@ -129,6 +129,7 @@ pub(crate) fn add(
     record.loss_ledger = lines;
     record.fate = Some(FateReport {
         events: noting.events,
+        missed: noting.missed,
         unexplained,
         counters,
     });
