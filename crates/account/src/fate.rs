@@ -86,6 +86,8 @@ pub struct Beside {
     pub given_up: u64,
     /// Frames that were thrown away inside merged ones, whose numbers were not in sight.
     pub merged: u64,
+    /// An interface of the path whose program gets XDP frames: what it drops is in no count.
+    pub program: Option<String>,
     /// What the kernel's counters say.
     pub counters: Vec<LossEntry>,
 }
@@ -94,7 +96,8 @@ pub struct Beside {
 ///
 /// `causes` names the causes by their number; a lost frame whose cause is not among them counts with the
 /// others. What the numbers do not show comes in the order of certainty: frames that were never
-/// sent, those that rings refused, those in merged frames, and those of which a counter alone tells.
+/// sent, those that rings refused, those in merged frames, those of which a counter alone tells, and those
+/// that a program may have dropped.
 pub fn explain(
     tally: &Tally,
     causes: &[(usize, FateCause)],
@@ -145,6 +148,13 @@ pub fn explain(
         if frames > 0 {
             lines.push(LossEntry::counted(place, frames));
         }
+    }
+    let unseen = beside
+        .program
+        .clone()
+        .map(|device| (device, take(u64::MAX)));
+    if let Some((device, frames)) = unseen.filter(|(_, frames)| *frames > 0) {
+        lines.push(LossEntry::found(FateCause::Program { device }, frames));
     }
     lines.sort_by(|a, b| b.frames.cmp(&a.frames).then(a.place.cmp(&b.place)));
     (lines, left)

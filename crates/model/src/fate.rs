@@ -83,6 +83,12 @@ pub enum FateCause {
         /// The port.
         device: String,
     },
+    /// No tracepoint tells of XDP frames that a program drops, and this interface of the path carries a
+    /// program: it may have dropped all that nothing else explains.
+    Program {
+        /// The interface.
+        device: String,
+    },
     /// GRO had merged them with the frame before: their number is known, not which they were.
     Merged,
     /// A cause after the first 254.
@@ -107,6 +113,7 @@ impl FateCause {
             // As the interface's own counter is called.
             Self::Refused { device } => format!("{device} tx_dropped"),
             Self::TesterSocket { .. } => "tester receive ring".to_owned(),
+            Self::Program { device } => format!("{device} XDP program"),
             Self::Merged => "merged frames".to_owned(),
             Self::Others => "other causes".to_owned(),
             Self::Beyond => "numbers not kept".to_owned(),

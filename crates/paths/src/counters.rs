@@ -60,6 +60,8 @@ pub struct PathCounters {
     pub polling: Vec<Polling>,
     /// CPU time of its guests by their own count.
     pub guests: Vec<(String, StatSample)>,
+    /// Its interfaces that carry an XDP program, the tester's ports not among them.
+    pub programs: Vec<String>,
 }
 
 impl From<Vec<InterfaceCounters>> for PathCounters {

@@ -164,6 +164,11 @@ pub(crate) fn meaning(cause: &FateCause) -> Option<String> {
             ));
         }
         FateCause::TesterSocket { .. } => "they came through; the tester’s own socket was full",
+        FateCause::Program { device } => {
+            return Some(format!(
+                "an XDP program at {device} may have dropped these, the kernel does not show it"
+            ));
+        }
         FateCause::Merged => "inside merged frames (GRO) that were dropped",
         FateCause::Others => "more causes than are kept apart",
         FateCause::Beyond => "the trial had more frames than are followed",
@@ -188,7 +193,7 @@ pub(crate) fn place(cause: &FateCause) -> String {
                 reason.unwrap_or_default()
             )
         }
-        FateCause::Refused { device } => format!("at {device}"),
+        FateCause::Refused { device } | FateCause::Program { device } => format!("at {device}"),
         FateCause::TesterSocket { device } => format!("at port {device}"),
         FateCause::Merged | FateCause::Others | FateCause::Beyond => String::new(),
     }
@@ -200,7 +205,7 @@ fn line(entry: &LossEntry) -> String {
     let Some(cause) = &entry.cause else {
         return match entry.place.as_str() {
             UNEXPLAINED => format!(
-                "{frames} lost without a trace (the kernel shows neither XDP frames that a program drops, nor frames that nobody reads)"
+                "{frames} lost without a trace (the kernel does not show frames that stand in a ring which nobody reads)"
             ),
             place => format!("{frames} lost at {place}, by its counter alone"),
         };

@@ -83,6 +83,7 @@ pub(crate) fn add(
     engine: &dyn Engine,
     path: &dyn Path,
     report: &EngineReport,
+    programs: &[String],
 ) {
     let noting = match noted {
         Ok(noting) => noting,
@@ -111,6 +112,11 @@ pub(crate) fn add(
         sockets: vec![(port(1), report.tester_drops)],
         given_up: arrivals.iter().map(|stream| stream.given_up).sum(),
         merged: noting.merged,
+        // Ordinary frames that it drops are seen.
+        program: programs
+            .first()
+            .filter(|_| report.xdp.refused_twice)
+            .cloned(),
         counters: counters
             .iter()
             .filter(|entry| entry.place != TESTER_RING)

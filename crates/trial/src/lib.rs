@@ -262,7 +262,14 @@ impl<'a> Trials<'a> {
                 record.loss_ledger =
                     loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);
                 if let Some(noted) = noted {
-                    fate::add(&mut record, noted, self.engine, self.path, &report);
+                    fate::add(
+                        &mut record,
+                        noted,
+                        self.engine,
+                        self.path,
+                        &report,
+                        &after.programs,
+                    );
                 }
             }
             Err(error) => {

@@ -76,6 +76,7 @@ fn what_the_numbers_do_not_show_comes_in_the_order_of_certainty() {
         sockets: Vec::new(),
         given_up: 20,
         merged: 10,
+        program: None,
         counters: vec![
             LossEntry::counted("b1 rx_dropped", 10),
             LossEntry::counted("d1 rx_dropped", 80),
@@ -89,6 +90,20 @@ fn what_the_numbers_do_not_show_comes_in_the_order_of_certainty() {
         line("b1 veth_xmit", 10),
         line("merged frames", 10),
     ];
+    assert_eq!((lines.as_slice(), left), (named.as_slice(), 0));
+}
+
+#[test]
+fn a_program_that_gets_xdp_frames_may_have_dropped_the_rest() {
+    let mut tally = Tally::default();
+    tally.lost[0] = 9;
+    let beside = Beside {
+        refused: vec![("a".to_owned(), 4)],
+        program: Some("d0".to_owned()),
+        ..Beside::default()
+    };
+    let (lines, left) = told(explain(&tally, &[], &beside));
+    let named = [line("d0 XDP program", 5), line("a tx_dropped", 4)];
     assert_eq!((lines.as_slice(), left), (named.as_slice(), 0));
 }
 
@@ -130,6 +145,7 @@ proptest! {
             sockets: vec![("b".to_owned(), merged / 2)],
             given_up,
             merged,
+            program: (counted % 3 == 0).then(|| "d0".to_owned()),
             counters: vec![LossEntry::counted("x rx_dropped", counted)],
         };
         let given_up = given_up.min(tally.lost[0]);
