@@ -9,7 +9,9 @@
 //! are classes of their own, see [`nicety_model::FateCause`].
 
 mod btf;
+mod kernel;
 mod layout;
+mod loaded;
 mod names;
 mod object;
 mod refusal;
