@@ -130,7 +130,7 @@ impl Loaded {
         let missed = info.iter().flat_map(|info| info.lines());
         let missed = missed.filter_map(|line| line.strip_prefix("recursion_misses:"));
         missed
-            .filter_map(|count| count.trim().parse().ok())
+            .filter_map(|count| count.trim().parse::<u64>().ok())
             .sum::<u64>()
     }
 
