@@ -21,6 +21,8 @@ keywords! {
     }
 }
 
+// The macro makes the enum, and no default in it.
+#[allow(clippy::derivable_impls)]
 impl Default for FateMode {
     fn default() -> Self {
         Self::Auto
