@@ -132,7 +132,7 @@ fn measure(case: &Case, pair: u32, figures: &mut Figures) -> Result<(), Skip> {
     overload(case, &path, false)?;
     let mut rates = [(0.0, 0.0); 2];
     for turn in 0..2 {
-        let followed = (turn + pair) % 2 == 0;
+        let followed = (turn + pair).is_multiple_of(2);
         let record = overload(case, &path, followed)?;
         let (word, at) = if followed {
             ("followed", 1)
