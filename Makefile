@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz faults faults-cluster audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fleet setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults faults-cluster audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fate bench-fleet setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -74,6 +74,11 @@ bench-inspect: ## facts of a large recorded host and of this one, beside ethtool
 	@scripts/setup.sh bench
 	@scripts/bench-peers.sh ethtool=ethtool ip=iproute2 lscpu=util-linux tuned-adm=tuned dbus-daemon=dbus
 	@$(CARGO) bench --locked -p nicety --bench inspect
+
+bench-fate: ## what following lost frames costs: the same overload with and without, a dozen pairs, two minutes; fails above 2 % of the rate
+	@scripts/setup.sh bench
+	@scripts/bench-peers.sh tc=iproute2
+	@$(CARGO) bench --locked -p nicety --bench fate
 
 bench-fleet: ## a thousand captured hosts compared, 30 s: seconds, memory, and whether every planted difference is found
 	@scripts/setup.sh bench

@@ -6,6 +6,7 @@
 //!
 //! What each count means, and its limits: `docs/methodology/accounting.md`.
 
+pub mod fate;
 pub mod latency;
 pub mod port;
 pub mod probes;

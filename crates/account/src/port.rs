@@ -39,6 +39,8 @@ struct Stream {
     /// First arrivals per pair of stations; empty where there is one pair.
     stations: Vec<u64>,
     tracker: Tracker,
+    /// A bit for every number that arrived, where they are kept.
+    numbers: Vec<u64>,
     /// First arrivals by the time of sending.
     arrived: SlotCounts,
     latency: Latency,
@@ -84,6 +86,7 @@ impl Account {
             account.streams.push(Stream {
                 id,
                 stations: Vec::new(),
+                numbers: Vec::new(),
                 tracker: Tracker::new(window),
                 arrived: SlotCounts::default(),
                 latency: Latency::new()?,
@@ -99,6 +102,7 @@ impl Account {
         for stream in &mut self.streams {
             stream.tracker.reset();
             stream.stations.fill(0);
+            stream.numbers.clear();
             stream.arrived.reset();
             stream.latency.reset();
         }
@@ -119,6 +123,22 @@ impl Account {
         if let Some(stream) = self.stream_mut(stream) {
             stream.tracker.set_limit(frames);
         }
+    }
+
+    /// Keeps a bit for each of the first `frames` numbers of every stream until the next reset, see
+    /// [`Self::numbers`].
+    pub fn keep_numbers(&mut self, frames: u64) {
+        for stream in &mut self.streams {
+            let words = frames.div_ceil(u64::from(u64::BITS)) as usize;
+            stream.numbers = vec![0; words];
+        }
+    }
+
+    /// The numbers of a stream that arrived, a bit each; empty where they are not kept.
+    pub fn numbers(&self, stream: u8) -> &[u64] {
+        let index = usize::from(self.index[usize::from(stream)]);
+        let stream = self.streams.get(index);
+        stream.map_or(&[], |stream| &stream.numbers)
     }
 
     /// Counts a frame that arrived at `now_ns` of the senders' clock.
@@ -209,6 +229,10 @@ impl Account {
             Arrival::InOrder | Arrival::Reordered | Arrival::TooLate => {
                 stream.latency.record(stamp.elapsed_ns(now_ns));
                 stream.arrived.add(stamp.tx_ns, 1);
+                // Longer trials than 32 bits of frames keep no numbers.
+                if let Some(word) = stream.numbers.get_mut(stamp.sequence as usize / 64) {
+                    *word |= 1 << (stamp.sequence % 64);
+                }
                 if !stream.stations.is_empty() {
                     let station = stamp.sequence as usize % stream.stations.len();
                     stream.stations[station] += 1;

@@ -122,10 +122,10 @@ pub fn losses(moved: &BTreeMap<u32, SoftnetCpu>) -> Vec<LossEntry> {
         let full = counters.dropped.saturating_sub(counters.flow_limit);
         for (what, frames) in [("dropped", full), ("flow_limit", counters.flow_limit)] {
             if frames > 0 {
-                entries.push(LossEntry {
-                    place: format!("cpu{cpu} softnet {what}"),
-                    frames: u64::from(frames),
-                });
+                entries.push(LossEntry::counted(
+                    format!("cpu{cpu} softnet {what}"),
+                    u64::from(frames),
+                ));
             }
         }
     }

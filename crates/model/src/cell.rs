@@ -10,6 +10,7 @@ use crate::built::BuiltPath;
 use crate::cpu::CpuUse;
 use crate::disturbance::Disturbance;
 use crate::estimate::Estimate;
+use crate::fate::CellFate;
 use crate::frame::{Direction, FrameSize};
 use crate::frames::FrameCounts;
 use crate::hardware::HardwareLatency;
@@ -159,6 +160,10 @@ pub struct CellResult {
     /// Where frames were lost in the lowest search trial above the throughput: where loss begins.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub overload_ledger: Vec<LossEntry>,
+    /// What became of every lost frame, in trials of their own; empty where that was not asked for or
+    /// not possible.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub fates: Vec<CellFate>,
     /// The path as it was built, and what passed where; absent in older runs.
     pub built: Option<BuiltPath>,
     /// Frames of the confirm trial.

@@ -21,6 +21,7 @@ mod write;
 
 use std::time::Duration;
 
+use crate::fate::FateMode;
 use crate::frame::{Direction, FrameSize};
 
 pub use crate::path::{VmConfig, VmNic, VmSwitch};
@@ -77,6 +78,8 @@ pub struct SearchPlan {
     /// Length of the confirm trial in whole milliseconds, at most [`MAX_DURATION`]; the
     /// preset's own when absent, zero for none.
     pub confirm: Option<Duration>,
+    /// Whether every lost frame's fate is found out.
+    pub fate: FateMode,
 }
 
 /// One `[[path]]`.

@@ -6,6 +6,7 @@ use serde_with::skip_serializing_none;
 
 use crate::built::PlaceFrames;
 use crate::cpu::CpuUse;
+use crate::fate::{FateOf, FateReport};
 use crate::frames::{FrameCounts, StreamCounts};
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
@@ -30,6 +31,12 @@ pub enum Purpose {
     Latency {
         /// Share of the throughput.
         load_ratio: f64,
+    },
+    /// A repeat of another trial that finds out what becomes of every lost frame. No throughput and
+    /// no latency comes from it.
+    Fate {
+        /// The trial that it repeats.
+        of: FateOf,
     },
 }
 
@@ -140,6 +147,8 @@ pub struct TrialRecord {
     pub cpu: Option<CpuUse>,
     /// Where frames were lost.
     pub loss_ledger: Vec<LossEntry>,
+    /// How the ledger was made, where every lost frame was looked for by its number.
+    pub fate: Option<FateReport>,
     /// What passed at each place of the path; empty in older runs.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub passed: Vec<PlaceFrames>,

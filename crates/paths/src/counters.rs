@@ -60,6 +60,8 @@ pub struct PathCounters {
     pub polling: Vec<Polling>,
     /// CPU time of its guests by their own count.
     pub guests: Vec<(String, StatSample)>,
+    /// Its interfaces that carry an XDP program, the tester's ports not among them.
+    pub programs: Vec<String>,
 }
 
 impl From<Vec<InterfaceCounters>> for PathCounters {
@@ -132,18 +134,15 @@ pub fn ledger(before: &PathCounters, after: &PathCounters, lost: u64) -> Vec<Los
             .filter_map(|((name, new), (_, old))| Some((name.to_owned(), new.checked_sub(old)?)))
             .chain(queued_out(&old.qdiscs, &place.qdiscs));
         for (name, frames) in moved.filter(|(_, frames)| *frames > 0) {
-            lines.push(LossEntry {
-                place: format!("{} {name}", place.interface),
+            lines.push(LossEntry::counted(
+                format!("{} {name}", place.interface),
                 frames,
-            });
+            ));
         }
     }
     let explained = lines.iter().map(|line| line.frames).sum();
     if let Some(frames) = lost.checked_sub(explained).filter(|frames| *frames > 0) {
-        lines.push(LossEntry {
-            place: UNEXPLAINED.to_owned(),
-            frames,
-        });
+        lines.push(LossEntry::counted(UNEXPLAINED, frames));
     }
     lines
 }
@@ -205,10 +204,7 @@ mod tests {
     }
 
     fn line(place: &str, frames: u64) -> LossEntry {
-        LossEntry {
-            place: place.to_owned(),
-            frames,
-        }
+        LossEntry::counted(place, frames)
     }
 
     #[test]

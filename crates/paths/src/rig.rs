@@ -189,7 +189,11 @@ impl Rig {
             places.extend(far);
         }
         places.push(InterfaceCounters::port("b", b.counters));
-        Ok(places.into())
+        let carry = inner.iter().filter(|link| link.xdp);
+        Ok(PathCounters {
+            programs: carry.map(|link| link.name.clone()).collect(),
+            ..places.into()
+        })
     }
 }
 

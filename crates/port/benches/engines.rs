@@ -80,6 +80,7 @@ fn flat_out(engine: &str, path: &dyn Path, frame_size: FrameSize) -> [f64; 2] {
         trial: 1,
         rest: None,
         catch_up: true,
+        numbers: false,
     };
     let report = engine.trial(&order, &Stop::default()).unwrap();
     let pacing = &report.senders[0].pacing;

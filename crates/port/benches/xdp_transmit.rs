@@ -73,6 +73,7 @@ fn main() {
                 trial: round,
                 rest: None,
                 catch_up: false,
+                numbers: false,
             };
             let report = engine.trial(&order, &Stop::default()).unwrap();
             let (sender, stream) = (&report.senders[0], &report.streams[0]);

@@ -18,7 +18,7 @@ use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateS
 pub use tx::Refusal;
 
 use crate::clock::{monotonic_ns, realtime_offset_ns};
-use crate::engine::{Engine, EngineReport, Slots, Stop, TrialOrder, XdpCounts};
+use crate::engine::{Arrivals, Engine, EngineReport, Slots, Stop, TrialOrder, XdpCounts};
 use crate::error::{PortError, PortFault};
 use crate::pace::Pacer;
 use crate::rest::Rests;
@@ -109,6 +109,8 @@ pub struct AfPacket {
     receivers: Vec<Receiver>,
     interfaces: [String; 2],
     cpus: Vec<Option<u32>>,
+    /// Frames that the last trial sent, by stream.
+    made: Vec<u64>,
 }
 
 impl AfPacket {
@@ -151,6 +153,7 @@ impl AfPacket {
             receivers,
             interfaces,
             cpus,
+            made: Vec::new(),
         })
     }
 
@@ -175,6 +178,9 @@ impl Engine for AfPacket {
         for receiver in &mut self.receivers {
             receiver.ring.take_drops()?;
             receiver.account.reset(order.trial);
+            if order.numbers {
+                receiver.account.keep_numbers(order.frames());
+            }
             for sender in &self.senders {
                 receiver
                     .account
@@ -215,6 +221,7 @@ impl Engine for AfPacket {
             joined.map(|result| result.map_err(died)?).collect()
         });
         let (sendings, workers) = by_stream(done?);
+        self.made = sendings.iter().map(|sending| sending.sent).collect();
         let clock_stepped = (realtime_offset_ns() - offset).abs() > CLOCK_STEP_NS;
         let mut report = self.account(&sendings, order)?;
         report.workers = workers;
@@ -224,6 +231,20 @@ impl Engine for AfPacket {
             report.latency = None;
         }
         Ok(report)
+    }
+
+    fn receives_by_socket(&self) -> bool {
+        true
+    }
+
+    fn arrivals(&self) -> Option<Vec<Arrivals>> {
+        let streams = self.receivers.iter().zip(&self.senders);
+        let one = |((to, from), made): ((&Receiver, &Sender), &u64)| Arrivals {
+            made: *made,
+            given_up: 0,
+            words: to.account.numbers(from.out.stream).to_vec(),
+        };
+        Some(streams.zip(&self.made).map(one).collect())
     }
 
     fn slots(&self) -> Option<Slots> {

@@ -60,6 +60,7 @@ pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError
             trial,
             rest: None,
             catch_up: false,
+            numbers: false,
         };
         let report = engine.trial(&order, stop)?;
         if report.interrupted {

@@ -28,6 +28,8 @@ pub struct TrialOrder {
     /// Late senders make up for up to 64 frames at any rate, see [`crate::pace::Arrears`]: for
     /// overload, where as many frames as possible are to be sent.
     pub catch_up: bool,
+    /// The numbers that arrive are kept, see [`Engine::arrivals`].
+    pub numbers: bool,
 }
 
 impl TrialOrder {
@@ -145,6 +147,17 @@ pub struct Slots {
     pub parts: Vec<Part>,
 }
 
+/// Which numbers of a stream arrived.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Arrivals {
+    /// Numbers that were given to frames, from 0 on.
+    pub made: u64,
+    /// Of these, numbers of frames that were never sent; which ones is not known.
+    pub given_up: u64,
+    /// A bit for every number that arrived.
+    pub words: Vec<u64>,
+}
+
 /// A tester between two ports.
 pub trait Engine {
     /// Name and how it works here, for the results: `af_packet (sendmmsg, receive ring v2)`.
@@ -162,6 +175,18 @@ pub trait Engine {
     /// or not for a trial like this.
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
         let _ = spans;
+        None
+    }
+
+    /// Whether packet sockets receive: then the kernel's network stack gets a copy of every frame, and
+    /// throws it away.
+    fn receives_by_socket(&self) -> bool {
+        false
+    }
+
+    /// Which numbers of the last trial arrived, by stream, where [`TrialOrder::numbers`] asked for them.
+    /// `None` where this engine cannot say.
+    fn arrivals(&self) -> Option<Vec<Arrivals>> {
         None
     }
 

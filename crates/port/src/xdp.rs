@@ -8,7 +8,7 @@ pub(crate) mod abi;
 pub mod attach;
 mod interrupt;
 mod keep;
-pub(crate) mod mapping;
+pub mod mapping;
 pub(crate) mod maps;
 pub mod object;
 pub mod probe;

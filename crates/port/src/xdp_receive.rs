@@ -5,7 +5,9 @@ use std::ops::Range;
 use nicety_model::Direction;
 
 use crate::af_packet::{PortSpec, TrafficSpec};
-use crate::engine::{Engine, EngineReport, Part, Slots, Stop, TrialOrder, WorkerUse, XdpCounts};
+use crate::engine::{
+    Arrivals, Engine, EngineReport, Part, Slots, Stop, TrialOrder, WorkerUse, XdpCounts,
+};
 use crate::error::PortError;
 use crate::marks::Made;
 use crate::sending::Sending;
@@ -173,6 +175,10 @@ impl<S: Senders> Engine for XdpReceiveEngine<S> {
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
         self.receivers
             .part(|stream| self.senders.made(stream)?.numbers(spans))
+    }
+
+    fn arrivals(&self) -> Option<Vec<Arrivals>> {
+        Some(self.receivers.arrivals())
     }
 
     fn slots(&self) -> Option<Slots> {

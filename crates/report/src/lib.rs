@@ -15,6 +15,7 @@ mod document;
 mod error;
 mod estimate;
 pub mod facts;
+mod fate;
 mod figure;
 mod fleet;
 mod guests;

@@ -26,6 +26,7 @@ use crate::answer;
 use crate::document::html::doubt;
 use crate::document::{Block, Document, Medium};
 use crate::error::ReportError;
+use crate::fate;
 use crate::figure::{self, Room};
 use crate::guests;
 use crate::json;
@@ -59,6 +60,15 @@ impl Report for Run {
             .extend(Routes::of(run, &groups).map(Block::Routes));
         results(&mut doc, run, &groups);
         doc.list("others", "The other paths", answer::others(run, &groups));
+        let most = match medium {
+            Medium::Terminal => FEW,
+            _ => usize::MAX,
+        };
+        doc.list(
+            "fates",
+            "What became of lost frames",
+            fate::lines(&groups, most),
+        );
         sock::section(&mut doc, &run.sockets, Vec::new())?;
         let problems = cells::notes(run, &groups, List::Problem);
         doc.list("problems", "Problems", problems);

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use nicety_model::run::StoppedBy;
 use nicety_model::{Run, Verdict, WhoUse};
 use nicety_report::{Options, ReportError, answer, csv, html, json, markdown, remedy};
+use serde_json::json as value;
 
 fn table(run: &Run, width: u16, colour: bool) -> String {
     let mut out = Vec::new();
@@ -515,4 +516,71 @@ fn every_rendering_names_the_host_unless_it_must_not() {
     for rendered in all(&run) {
         assert!(rendered.contains("web01 · nightly"), "{rendered}");
     }
+}
+
+/// A run of which one cell knows what became of its lost frames.
+fn followed() -> Run {
+    let mut run = common::rich();
+    let ledger = value!([
+        {"where": "b veth_xmit", "frames": 4211, "cause":
+            {"kind": "dropped", "device": "b", "function": "veth_xmit", "reason": "NOT_SPECIFIED"}},
+        {"where": "x thing", "frames": 9, "cause":
+            {"kind": "dropped", "device": common::NASTY, "function": "thing", "reason": "QDISC_DROP"}},
+        {"where": "unexplained", "frames": 3},
+    ]);
+    let fates = value!([{
+        "of": "overload", "load_fps": 600_000.0, "duration_s": 0.5, "sent": 300_000, "lost": 4223,
+        "ledger": ledger, "events": 5000, "unexplained": 3,
+    }]);
+    for cell in run
+        .cells
+        .iter_mut()
+        .filter(|cell| cell.cell == "bridge/64/uni")
+    {
+        cell.fates = serde_json::from_value(fates.clone()).unwrap();
+        cell.overload_ledger = serde_json::from_value(ledger.clone()).unwrap();
+    }
+    run
+}
+
+#[test]
+fn what_became_of_lost_frames_is_told_everywhere() {
+    let run = followed();
+    let plain = "4,211 lost in veth_xmit at b (NOT_SPECIFIED): the ring of b was full";
+    let wide = table(&run, 400, false);
+    assert!(
+        wide.contains("bridge/64/uni, just above the throughput"),
+        "{wide}"
+    );
+    assert!(
+        wide.contains(plain) && wide.contains("3 lost without a trace"),
+        "{wide}"
+    );
+    for width in [20, 80] {
+        for line in table(&run, width, false).lines() {
+            assert!(
+                line.chars().count() <= usize::from(width),
+                "{width}: {line}"
+            );
+        }
+    }
+    assert!(!wide.contains('\u{1b}'));
+    let page = text(|out| html(&run, out));
+    assert!(
+        page.contains("What became of lost frames") && page.contains("4,211 lost in veth_xmit")
+    );
+    assert!(!page.contains("br<script>"));
+    assert!(text(|out| markdown(&run, out)).contains("4,211 lost in veth"));
+    let told: serde_json::Value =
+        serde_json::from_str(&text(|out| json::render(&run, out, json::Style::Compact))).unwrap();
+    let cell = told["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|cell| cell["fates"].is_array());
+    assert_eq!(
+        cell.unwrap()["fates"][0]["ledger"][0]["cause"]["function"],
+        "veth_xmit"
+    );
+    assert!(!table(&common::rich(), 400, false).contains("became of lost"));
 }

@@ -8,7 +8,7 @@ use nicety_host::placement::Placement;
 use nicety_host::programs::Programs;
 use nicety_host::roots::ProcRoot;
 use nicety_host::tasks::label_of;
-use nicety_model::note::MachineNote;
+use nicety_model::note::{MachineNote, TrialNote};
 use nicety_model::{BuiltPath, BuiltThread, CellKey, CellResult, Disturbance, Fps, LimitKey};
 use nicety_paths::{Coupling, Path};
 use nicety_port::Stop;
@@ -21,6 +21,7 @@ use nicety_trial::TrialSpec;
 use crate::engines::{Engines, Opened};
 use crate::error::RunError;
 use crate::event::{Event, Observer, Stage};
+use crate::fates;
 use crate::machine::Machine;
 use crate::paths::Paths;
 use crate::record::Record;
@@ -137,9 +138,16 @@ impl Bench {
         let own: BTreeSet<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
         let by_windows = visit.plan.settings.judges_windows();
         let nearest = visit.plan.nearest_ns.filter(|_| by_windows);
+        let mut fates = fates::of(&visit.plan, key, path, engine.as_ref());
+        if let Some(Err(why)) = &fates {
+            let why = why.to_string();
+            record.note([TrialNote::FatesUnknown { why }.into()]);
+            cell.without_fates();
+        }
         let mut trials = machine
             .trials(engine.as_mut(), path, first)
             .near_within(nearest.map(|ns| FAR * ns))
+            .noting(fates.as_mut().and_then(|fates| fates.as_mut().ok()))
             .probing(prober.as_ref());
         while let Some(step) = cell.next() {
             let left = Duration::from_secs_f64(cell.left().seconds);

@@ -1,5 +1,6 @@
 //! Why a run ends without results.
 
+use nicety_fate::Refusal;
 use nicety_host::roots::FactError;
 use nicety_model::{Coded, EngineName, PlanError, ProblemCode};
 use nicety_netdev::privilege::PrivilegeError;
@@ -26,6 +27,9 @@ pub enum RunError {
         "ports {0} need root: run as root or with CAP_NET_RAW, or leave out --ports to measure a bridge made for you"
     )]
     PortsNeedRoot(String),
+    /// The fate of lost frames cannot be found out, and the plan asks for it.
+    #[error("--fate drops: {0}")]
+    Fates(#[source] Refusal),
     /// Paths may not be built here.
     #[error(transparent)]
     Privilege(#[from] PrivilegeError),
@@ -66,6 +70,10 @@ impl Coded for RunError {
         match self {
             Self::Interrupted => ProblemCode::Interrupted,
             Self::EngineNeedsRoot(_) | Self::PortsNeedRoot(_) => ProblemCode::NoPrivilege,
+            Self::Fates(Refusal::NotBuilt(_)) => ProblemCode::BuiltWithoutBpf,
+            Self::Fates(Refusal::NotPermitted) => ProblemCode::NoPrivilege,
+            Self::Fates(Refusal::NoTypes | Refusal::NoTracepoint) => ProblemCode::KernelLacks,
+            Self::Fates(_) => ProblemCode::KernelRefused,
             Self::Privilege(error) => error.code(),
             Self::Facts(_) => ProblemCode::KernelRefused,
             Self::Setup(error) => error.code(),

@@ -11,6 +11,7 @@ mod ending;
 mod engines;
 pub mod error;
 pub mod event;
+mod fates;
 mod guests;
 mod links;
 mod machine;

@@ -32,7 +32,7 @@ use crate::paths::Paths;
 use crate::record::{Clock, Record};
 use crate::request::{Place, Request};
 use crate::sockets::{Making, SocketRun};
-use crate::{setup, stamps};
+use crate::{fates, setup, stamps};
 
 /// A session under way.
 pub struct Session {
@@ -86,7 +86,8 @@ impl Session {
         let (machine, unwatched) = Machine::new(placement, stop);
         let (preset, chosen) = preset::of(&plan, &machine);
         plan.search.preset = Some(preset);
-        let settings = Settings::of_plan(preset, &plan.search);
+        let mut settings = Settings::of_plan(preset, &plan.search);
+        let fateless = fates::possible(&plan, &mut settings)?;
         let refused: Vec<SkippedCell> = plan
             .unavailable_cells()
             .chain(plan.unavailable_sock_cells())
@@ -112,6 +113,7 @@ impl Session {
                 meta.notes.extend(chosen.map(Note::from));
                 meta.notes
                     .extend(machine.placement.notes.iter().cloned().chain(unwatched));
+                meta.notes.extend(fateless);
                 meta.notes.extend(machine.rest_note());
                 meta.notes.extend(flows::few(&plan).map(Note::from));
                 let toml = plan.to_toml();

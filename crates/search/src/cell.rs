@@ -9,6 +9,7 @@
 
 mod apart;
 mod evidence;
+mod fate;
 mod hardware;
 mod invalid;
 mod left;
@@ -89,6 +90,7 @@ impl CellPlan {
     pub fn within(mut self, budget: Duration) -> Self {
         let around = self.warm_up
             + self.settings.confirm
+            + self.settings.fate
             + self.latency_trial * self.latency_shares.len() as u32;
         let left = budget.mul_f64(TRAFFIC_SHARE).saturating_sub(around);
         self.settings.timeout = left
@@ -103,6 +105,7 @@ impl CellPlan {
     #[must_use]
     pub fn brief(mut self) -> Self {
         self.settings.confirm = Duration::ZERO;
+        self.settings.fate = Duration::ZERO;
         self.latency_shares.clear();
         self
     }
@@ -113,6 +116,7 @@ impl CellPlan {
         for (count, each) in [
             (1, self.warm_up),
             (1, self.settings.confirm),
+            (1, self.settings.fate),
             (self.latency_shares.len() as u32, self.latency_trial),
         ] {
             if !each.is_zero() {
@@ -149,6 +153,8 @@ enum Stage {
     /// After a confirm trial that failed; the number of such a trial, from 1.
     Further(Fps, u32),
     Latency(usize),
+    /// The number of a trial of fates, from 0.
+    Fate(usize),
     Ended,
 }
 
@@ -193,6 +199,8 @@ pub struct Cell {
     late: Option<String>,
     latency: Vec<nicety_model::LatencySummary>,
     hardware: Vec<nicety_model::HardwareLatency>,
+    /// Trials of fates.
+    fates: Vec<TrialRecord>,
     notes: Vec<Note>,
 }
 
@@ -239,6 +247,7 @@ impl Cell {
             late: None,
             latency: Vec::new(),
             hardware: Vec::new(),
+            fates: Vec::new(),
             notes: Vec::new(),
         })
     }
@@ -250,7 +259,7 @@ impl Cell {
             let judged = settings.judges_windows();
             judged.then(|| crate::edge::window::of(load.0, settings.loss_ratio))
         };
-        let (purpose, load, duration, window) = match self.stage {
+        let (purpose, load, duration, window) = match self.stage() {
             Stage::WarmUp => {
                 let load = self.plan.max;
                 (Purpose::WarmUp, load, self.plan.warm_up, window(load))
@@ -272,6 +281,10 @@ impl Cell {
                 let load = Fps(self.level()?.0 * share);
                 let purpose = Purpose::Latency { load_ratio: share };
                 (purpose, load, self.plan.latency_trial, None)
+            }
+            Stage::Fate(number) => {
+                let (of, load) = *self.fates_wanted().get(number)?;
+                (Purpose::Fate { of }, load, settings.fate, None)
             }
             Stage::Ended => return None,
         };
@@ -317,13 +330,13 @@ impl Cell {
                 return;
             }
         }
-        if !self.counts(record) {
+        if !self.tells_fates(record) && !self.counts(record) {
             self.invalid(record, &step);
             return;
         }
         self.tries = 0;
         self.reached = self.reached.max(record.load_fps);
-        match self.stage {
+        match self.stage() {
             Stage::WarmUp => self.warmed_up(Some(record)),
             Stage::Search => self.searched(record),
             Stage::EarlyConfirm(load) => {
@@ -356,6 +369,10 @@ impl Cell {
                 }
                 self.hardware(record, share);
                 self.stage = Stage::Latency(number + 1);
+            }
+            Stage::Fate(number) => {
+                self.fates.push(light(record));
+                self.stage = Stage::Fate(number + 1);
             }
             Stage::Ended => {}
         }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use nicety_model::Fps;
 use nicety_model::plan::{Preset, SearchPlan};
+use nicety_model::{FateMode, Fps};
 
 use crate::binary::Binary;
 use crate::edge::EdgeSearch;
@@ -16,6 +16,9 @@ pub const DEFAULT_LOSS_RATIO: f64 = 0.0001;
 
 /// Fewest visits of every cell with `robust`: the range of five covers the median with 93.75 %.
 pub const VISITS: u32 = 5;
+
+/// Length of a trial that finds out what becomes of lost frames: at any load thousands of them.
+const FATE: Duration = Duration::from_millis(500);
 
 /// Lowest load a search goes to when the caller has no better idea, in frames per second.
 pub const DEFAULT_MIN_LOAD: Fps = Fps(100.0);
@@ -36,6 +39,8 @@ pub struct Settings {
     /// Wall time after which the search stops with the bounds it has, or without a result when
     /// it has none.
     pub timeout: Duration,
+    /// Length of each trial that finds out what becomes of lost frames; zero for none.
+    pub fate: Duration,
 }
 
 /// Loss goal of a preset when the plan names none: 0.01 %, and none at all for `rfc2544`,
@@ -54,6 +59,9 @@ impl Settings {
         let mut settings = Self::of(preset, plan.loss_ratio.unwrap_or_else(default));
         if let Some(confirm) = plan.confirm {
             settings.confirm = confirm;
+        }
+        if plan.fate != FateMode::Off {
+            settings.fate = FATE;
         }
         settings
     }
@@ -78,6 +86,7 @@ impl Settings {
             trial: seconds(trial),
             confirm: seconds(confirm),
             timeout: seconds(timeout),
+            fate: Duration::ZERO,
         }
     }
 

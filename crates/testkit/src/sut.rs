@@ -299,6 +299,7 @@ impl Sut {
             windows,
             cache_line_ns: None,
             hardware_latency: None,
+            fate: None,
             forwarding_fps: frames.received as f64 / seconds,
             guests: Vec::new(),
             streams: Vec::new(),

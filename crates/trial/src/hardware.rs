@@ -138,6 +138,7 @@ mod tests {
             trial: 0,
             rest: None,
             catch_up: false,
+            numbers: false,
         };
         let (ran, probed) = beside(None, &order, || 7);
         assert!(probed.is_none());

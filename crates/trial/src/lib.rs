@@ -3,6 +3,7 @@
 //!
 //! It chooses no loads and retries nothing; that is the search's job.
 
+mod fate;
 mod hardware;
 mod loss_ledger;
 mod passed;
@@ -13,6 +14,7 @@ mod windows;
 
 use std::time::Duration;
 
+use nicety_fate::Fates;
 use nicety_host::cpu_load::{CpuSnapshot, Watch};
 use nicety_host::roots::{FactError, ProcRoot};
 use nicety_host::softnet::SoftnetSample;
@@ -84,6 +86,9 @@ pub struct Trials<'a> {
     memory: resting::Memory,
     stalls: Option<&'a StallWatch>,
     prober: Option<&'a Prober>,
+    fates: Option<&'a mut Fates>,
+    /// The tester's own receipt is known to `fates`.
+    receipt: bool,
     learned: bool,
     counter: u8,
 }
@@ -110,6 +115,8 @@ impl<'a> Trials<'a> {
             memory: resting::Memory::default(),
             stalls: None,
             prober: None,
+            fates: None,
+            receipt: false,
             learned: false,
             counter: first,
         }
@@ -163,12 +170,23 @@ impl<'a> Trials<'a> {
         self
     }
 
+    /// Has trials of fates note why the kernel throws away which frame.
+    #[must_use]
+    pub fn noting(mut self, fates: Option<&'a mut Fates>) -> Self {
+        self.fates = fates;
+        self
+    }
+
     /// Runs one trial. A path or port that breaks gives a record that says so; only an
     /// interruption or an unreadable host gives none.
     ///
     /// # Errors
     /// [`TrialError::Interrupted`] when `stop` was set before the end.
     pub fn run(&mut self, spec: &TrialSpec, stop: &Stop) -> Result<TrialRecord, TrialError> {
+        let noting = matches!(spec.purpose, Purpose::Fate { .. }) && self.fates.is_some();
+        if noting {
+            self.learn_receipt(spec.load, stop);
+        }
         self.counter = self.counter.wrapping_add(1);
         let order = TrialOrder {
             load: spec.load,
@@ -178,6 +196,7 @@ impl<'a> Trials<'a> {
             trial: self.counter,
             rest: self.memory.rest(self.rest, spec.load.0),
             catch_up: overload(spec.purpose),
+            numbers: noting,
         };
         let started = nicety_host::clock::unix_time();
         let start = nicety_host::clock::monotonic();
@@ -191,9 +210,14 @@ impl<'a> Trials<'a> {
         if let Some(stalls) = self.stalls {
             stalls.forget();
         }
+        let begun = match self.fates.as_deref_mut().filter(|_| noting) {
+            Some(fates) => fates.begin(order.trial, order.frames()).map(|()| true),
+            None => Ok(false),
+        };
         let wants_latency = matches!(spec.purpose, Purpose::Latency { .. });
         let prober = self.prober.filter(|_| wants_latency);
         let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
+        let noted = self.noted(begun);
         let report = match report {
             Ok(report) => report,
             Err(error) => {
@@ -237,6 +261,16 @@ impl<'a> Trials<'a> {
                 let after = loss_ledger::without_xdp(&before.counters, after, &report);
                 record.loss_ledger =
                     loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);
+                if let Some(noted) = noted {
+                    fate::add(
+                        &mut record,
+                        noted,
+                        self.engine,
+                        self.path,
+                        &report,
+                        &after.programs,
+                    );
+                }
             }
             Err(error) => {
                 record.validity = Validity::Broken {

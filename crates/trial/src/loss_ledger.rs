@@ -8,7 +8,7 @@ use nicety_paths::counters::{self, PathCounters, Role, UNEXPLAINED};
 use nicety_port::EngineReport;
 
 /// Place name of the tester's own receive ring.
-const TESTER_RING: &str = "tester receive ring";
+pub(crate) const TESTER_RING: &str = "tester receive ring";
 
 /// Lines that belong to no interface: the CPUs' backlogs and the tester's own receive rings.
 pub(crate) fn beside_path(
@@ -17,10 +17,7 @@ pub(crate) fn beside_path(
 ) -> Vec<LossEntry> {
     let mut entries = softnet.map(softnet::losses).unwrap_or_default();
     if tester_drops > 0 {
-        entries.push(LossEntry {
-            place: TESTER_RING.to_owned(),
-            frames: tester_drops,
-        });
+        entries.push(LossEntry::counted(TESTER_RING, tester_drops));
     }
     entries
 }

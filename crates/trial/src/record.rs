@@ -201,6 +201,7 @@ fn empty(spec: &TrialSpec) -> TrialRecord {
         latency_us: None,
         cpu: None,
         loss_ledger: Vec::new(),
+        fate: None,
         passed: Vec::new(),
         notes: Vec::new(),
     }

@@ -25,5 +25,9 @@ notes! {
         ExtentAtLeast { interface: String, frames: u64, gaps: u64 }
             => ("At {interface}, {frames} frames were reordered by more than {gaps} gaps. The reordering extent \
                  is at least the one shown."),
+
+        "N075" "fates-unknown" Info Condition
+        FatesUnknown { why: String }
+            => ("What became of each lost frame was not found out: {why}. Counters alone say where frames were lost."),
     }
 }

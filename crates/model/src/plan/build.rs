@@ -1,5 +1,6 @@
 //! Plans made without a file: the default run, and what flags change.
 
+use crate::fate::FateMode;
 use crate::frame::{Direction, FrameSize, RFC2544_SIZES};
 use crate::interface_name::{BadInterfaceName, LONGEST_INTERFACE_NAME, check_interface_name};
 use crate::plan::{PathPlan, Plan, Preset, SearchPlan, Traffic};
@@ -23,6 +24,7 @@ impl Plan {
                 loss_ratio: None,
                 repeats: 1,
                 confirm: None,
+                fate: FateMode::Auto,
             },
             paths: vec![PathPlan::Bridge],
             sockets: Vec::new(),
@@ -55,6 +57,12 @@ impl Plan {
             b: b.to_owned(),
         }];
         Ok(self)
+    }
+
+    /// The same plan with another search for the fate of lost frames: `--fate`.
+    pub fn with_fate(mut self, fate: FateMode) -> Self {
+        self.search.fate = fate;
+        self
     }
 
     /// The same plan with another preset: `--preset`.

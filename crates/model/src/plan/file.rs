@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use toml::Spanned;
 
+use crate::fate::FateMode;
 use crate::frame::Direction;
 use crate::path::Cpus;
 use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
@@ -83,6 +84,9 @@ pub(super) struct SearchFile {
     pub(super) repeats: Option<Repeats>,
     /// Length of the confirm trial with its unit (ms, s, m, h), as in `30s`; `0s` for none.
     pub(super) confirm: Option<Time>,
+    /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
+    /// `drops` in any case, `off` never.
+    pub(super) fate: Option<FateMode>,
 }
 
 /// Socket workloads: every list multiplies.

@@ -74,6 +74,7 @@ impl PlanFile {
             plan.search.preset = search.preset;
             plan.search.loss_ratio = search.loss_ratio.map(|share| share.0);
             plan.search.confirm = search.confirm.map(|time| time.0);
+            plan.search.fate = search.fate.unwrap_or_default();
             if let Some(repeats) = search.repeats {
                 plan.search.repeats = repeats.0;
             }

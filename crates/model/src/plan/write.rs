@@ -2,6 +2,7 @@
 
 use toml::Spanned;
 
+use crate::fate::FateMode;
 use crate::path::Cpus;
 use crate::plan::file::{Confidence, LossShare, Name, PlanFile, SearchFile, SockFile, TrafficFile};
 use crate::plan::path::{Interface, PathKind};
@@ -42,6 +43,7 @@ impl From<&Plan> for PlanFile {
             loss_ratio: search.loss_ratio.map(LossShare),
             repeats: Some(search.repeats.into()),
             confirm: search.confirm.map(Time),
+            fate: (search.fate != FateMode::default()).then_some(search.fate),
         };
         Self {
             name: Some(Name(plan.name.clone())),

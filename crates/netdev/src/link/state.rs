@@ -5,7 +5,7 @@ use std::fmt;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoBridge, InfoData, InfoMacVlan, InfoMacVtap, InfoVlan, LinkAttribute, LinkFlags, LinkInfo,
-    State,
+    LinkXdp, State, XdpAttached,
 };
 use nicety_model::facts::BridgeFacts;
 
@@ -80,6 +80,8 @@ pub struct Link {
     pub vlan: Option<u16>,
     /// Mode of a macvlan or macvtap: `bridge`, `private`, …
     pub mode: Option<String>,
+    /// An XDP program is attached.
+    pub xdp: bool,
     /// Counters.
     pub counters: LinkCounters,
 }
@@ -117,6 +119,7 @@ pub(super) fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
         bridge: None,
         vlan: None,
         mode: None,
+        xdp: false,
         counters: LinkCounters::default(),
     };
     for attribute in message.attributes {
@@ -135,6 +138,12 @@ pub(super) fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
             // own wish (net/core/dev.c, dev_get_flags).
             LinkAttribute::Promiscuity(count) => link.promiscuous |= count > 0,
             LinkAttribute::Stats64(stats) => link.counters = LinkCounters::from(&stats),
+            LinkAttribute::Xdp(infos) => {
+                let none = LinkXdp::Attached(XdpAttached::None);
+                link.xdp = infos
+                    .iter()
+                    .any(|info| matches!(info, LinkXdp::Attached(_)) && *info != none);
+            }
             LinkAttribute::OperState(state) => {
                 link.oper_state = match state {
                     State::Unknown => OperState::Unknown,

@@ -86,6 +86,7 @@ pub fn order(load: Fps, duration: Duration, trial: u8) -> TrialOrder {
         trial,
         rest: None,
         catch_up: load == FLAT_OUT,
+        numbers: false,
     }
 }
 

@@ -89,6 +89,9 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
     if let Some(preset) = args.preset {
         plan = plan.with_preset(preset);
     }
+    if let Some(fate) = args.fate {
+        plan = plan.with_fate(fate);
+    }
     Ok(plan)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_model::plan::Preset;
-use nicety_model::{EngineChoice, Verdict};
+use nicety_model::{EngineChoice, FateMode, Verdict};
 use nicety_port::probes::Stamps;
 
 use super::output::FormatArgs;
@@ -34,7 +34,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "A,B", help_heading = heading::WHAT)]
     pub ports: Option<String>,
     /// Go on with an interrupted run.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "preset", "seed"], help_heading = heading::WHAT)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "preset", "fate", "seed"], help_heading = heading::WHAT)]
     pub resume: Option<PathBuf>,
     /// Send and count with this engine.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = words::ENGINE, help_heading = heading::HOW)]
@@ -45,6 +45,9 @@ pub struct BenchArgs {
     /// Search the throughput this way. Without it, the plan decides.
     #[arg(long, value_name = "NAME", value_parser = words::PRESET, help_heading = heading::HOW)]
     pub preset: Option<Preset>,
+    /// Follow lost frames to where the kernel drops them, in trials of their own. Without it, the plan decides.
+    #[arg(long, value_name = "MODE", value_parser = words::FATE, help_heading = heading::HOW)]
+    pub fate: Option<FateMode>,
     /// Spend at most this long. The report says what was left out.
     #[arg(short, long, value_name = "DURATION", value_parser = time_box, help_heading = heading::HOW)]
     pub time_box: Option<Duration>,

@@ -9,7 +9,7 @@ use nicety_model::finding::{Goal, Risk};
 use nicety_model::fleet::GroupBy;
 use nicety_model::path::VmAccel;
 use nicety_model::plan::Preset;
-use nicety_model::{EngineChoice, Verdict};
+use nicety_model::{EngineChoice, FateMode, Verdict};
 use nicety_port::probes::Stamps;
 
 /// A word and what it means.
@@ -66,6 +66,16 @@ pub const STAMPS: Words<Stamps> = Words {
         ),
         ("hardware", "The same, but fail where a NIC has none"),
         ("software", "Kernel time stamps only"),
+    ],
+    read: own,
+};
+
+/// `--fate`.
+pub const FATE: Words<FateMode> = Words {
+    known: &[
+        ("auto", "Where the kernel can tell, which needs root"),
+        ("off", "Never; counters alone say where frames were lost"),
+        ("drops", "As auto, but fail where the kernel cannot tell"),
     ],
     read: own,
 };
@@ -209,6 +219,7 @@ mod tests {
             .collect();
         known(&ENGINE, &engines);
         known(&STAMPS, &["auto", "hardware", "software"]);
+        known(&FATE, FateMode::WORDS);
         known(&PRESET, Preset::WORDS);
         known(&VERDICT, Verdict::WORDS);
         known(&METRIC, Metric::WORDS);

@@ -23,6 +23,7 @@ pub(crate) fn link(index: u32, name: &str) -> Link {
         bridge: None,
         vlan: None,
         mode: None,
+        xdp: false,
         counters: LinkCounters::default(),
     }
 }

@@ -360,10 +360,7 @@ fn overload(_: Privilege) {
     assert_eq!(moved(&path, &before, "a tx_packets"), sent);
     assert_eq!(
         ledger(&before, &path.counters().unwrap(), refused),
-        [LossEntry {
-            place: "a tx_dropped".to_owned(),
-            frames: refused
-        }]
+        [LossEntry::counted("a tx_dropped", refused)]
     );
 }
 

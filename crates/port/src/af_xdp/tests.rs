@@ -133,6 +133,7 @@ fn order(rate: Fps, frames: u64) -> TrialOrder {
         trial: 1,
         rest: None,
         catch_up: true,
+        numbers: false,
     }
 }
 

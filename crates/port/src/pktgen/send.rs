@@ -221,6 +221,7 @@ mod tests {
             trial: 3,
             rest: None,
             catch_up: false,
+            numbers: false,
         };
         let template = templates_for_test();
         let shape = Shape::of(&template);

@@ -200,6 +200,7 @@ mod tests {
             trial: 0,
             rest: None,
             catch_up: false,
+            numbers: false,
         }
     }
 

@@ -13,14 +13,17 @@ use crate::memory::Memory;
 /// The words of an array map. Whoever reads them while the program runs sees each word as it
 /// was at some moment.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     memory: Memory,
     words: usize,
 }
 
 impl Mapping {
     /// Maps the first `words` words of the array `map`, which must have as many.
-    pub(crate) fn new(map: BorrowedFd<'_>, words: usize) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When the kernel does not share it.
+    pub fn new(map: BorrowedFd<'_>, words: usize) -> io::Result<Self> {
         // The kernel maps whole pages and refuses what lies behind the last one of the array.
         let bytes = (words * size_of::<u64>()).next_multiple_of(page_size());
         let memory = Memory::shared(map, 0, bytes, MapFlags::empty())?;
@@ -28,7 +31,7 @@ impl Mapping {
     }
 
     /// All words.
-    pub(crate) fn words(&self) -> &[AtomicU64] {
+    pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping holds that many words, page aligned, until it is dropped; atomics
         // may be changed by others.
         unsafe { std::slice::from_raw_parts(self.memory.start().cast().as_ptr(), self.words) }

@@ -324,6 +324,14 @@ impl Receiver {
         totals::missing(self.program.seen.words(), numbers)
     }
 
+    /// A bit for each of the first `numbers` numbers of the first stream that has arrived since
+    /// [`Self::reset`].
+    pub(crate) fn arrived(&self, numbers: u64) -> Vec<u64> {
+        let words = self.program.seen.words().iter();
+        let words = words.take(numbers.div_ceil(64) as usize);
+        words.map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
     /// What the figures of the last [`Self::finish`] know less exactly than those of one queue.
     pub fn notes(&self) -> Vec<TrialNote> {
         let mut notes = Vec::new();

@@ -8,7 +8,7 @@ use nicety_account::{Latency, StreamTotals};
 use nicety_model::StreamCounts;
 
 use super::receive::Receiver;
-use crate::engine::{EngineReport, Part, Slots, TrialOrder, WorkerUse, XdpCounts};
+use crate::engine::{Arrivals, EngineReport, Part, Slots, TrialOrder, WorkerUse, XdpCounts};
 use crate::error::PortError;
 use crate::sending::{Sending, reports, start_spread_s};
 use crate::slots::{Stretch, together};
@@ -18,22 +18,26 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// The receiver of stream 0, and that of stream 1 when there are two directions.
 #[derive(Debug, Default)]
-pub(crate) struct Receivers(Vec<Receiver>);
+pub(crate) struct Receivers {
+    receivers: Vec<Receiver>,
+    /// Numbers that the last trial gave to frames of each stream, and those of frames that were not sent.
+    made: Vec<(u64, u64)>,
+}
 
 impl Receivers {
     /// Takes the receiver of the next stream.
     pub(crate) fn push(&mut self, receiver: Receiver) {
-        self.0.push(receiver);
+        self.receivers.push(receiver);
     }
 
     /// Directions with load.
     pub(crate) fn directions(&self) -> usize {
-        self.0.len()
+        self.receivers.len()
     }
 
     /// How the programs run; both ways if they differ.
     pub(crate) fn mode(&self) -> String {
-        let modes: Vec<_> = self.0.iter().map(Receiver::mode).collect();
+        let modes: Vec<_> = self.receivers.iter().map(Receiver::mode).collect();
         match modes.as_slice() {
             [a, b] if a != b => format!("{a}; {b}"),
             [mode, ..] => (*mode).to_owned(),
@@ -43,14 +47,14 @@ impl Receivers {
 
     /// Starts the account of a trial.
     pub(crate) fn reset(&mut self, order: &TrialOrder) -> Result<(), PortError> {
-        let mut receivers = self.0.iter_mut();
+        let mut receivers = self.receivers.iter_mut();
         receivers.try_for_each(|receiver| receiver.reset(order.trial, order.frames()))
     }
 
     /// Waits for frames under way.
     pub(crate) fn drain(&self, order: &TrialOrder) -> Result<(), PortError> {
         let start = Instant::now();
-        let count = || self.0.iter().map(Receiver::received_so_far).sum();
+        let count = || self.receivers.iter().map(Receiver::received_so_far).sum();
         let (mut seen, mut changed): (u64, _) = (count(), start);
         while changed.elapsed() < order.drain_quiet && start.elapsed() < order.drain_max {
             std::thread::sleep(LOOK);
@@ -59,19 +63,29 @@ impl Receivers {
                 (seen, changed) = (now, Instant::now());
             }
         }
-        self.0.iter().try_for_each(Receiver::check_up)
+        self.receivers.iter().try_for_each(Receiver::check_up)
     }
 
     /// What became of those frames of the last trial whose numbers `numbers` names, by stream.
     pub(crate) fn part(&self, numbers: impl Fn(usize) -> Option<Vec<Range<u64>>>) -> Option<Part> {
         let mut part = Part::default();
-        for (stream, receiver) in self.0.iter().enumerate() {
+        for (stream, receiver) in self.receivers.iter().enumerate() {
             for range in numbers(stream)? {
                 part.sent += range.end - range.start;
                 part.lost += receiver.missing(range);
             }
         }
         Some(part)
+    }
+
+    /// Which numbers of the last trial arrived, by stream.
+    pub(crate) fn arrivals(&self) -> Vec<Arrivals> {
+        let one = |(receiver, (made, given_up)): (&Receiver, &(u64, u64))| Arrivals {
+            made: *made,
+            given_up: *given_up,
+            words: receiver.arrived(*made),
+        };
+        self.receivers.iter().zip(&self.made).map(one).collect()
     }
 
     /// What became of the frames of the last trial, see [`crate::Engine::slots`]. `numbers` names, by
@@ -91,7 +105,7 @@ impl Receivers {
                 parts: numbers.into_iter().map(part).collect(),
             })
         };
-        let stretches: Option<Vec<_>> = self.0.iter().enumerate().map(stretch).collect();
+        let stretches: Option<Vec<_>> = self.receivers.iter().enumerate().map(stretch).collect();
         together(&stretches?)
     }
 
@@ -106,8 +120,10 @@ impl Receivers {
     ) -> Result<EngineReport, PortError> {
         let mut streams: Vec<StreamCounts> = Vec::new();
         let mut latency = Latency::new().map_err(|source| PortError::new(interface, source))?;
-        for (receiver, sending) in self.0.iter_mut().zip(sendings) {
+        self.made.clear();
+        for (receiver, sending) in self.receivers.iter_mut().zip(sendings) {
             let given_up = sending.pacing.refused;
+            self.made.push((sending.sent + given_up, given_up));
             let (counts, seen) = receiver.finish(&[StreamTotals {
                 stream: sending.stream,
                 intended: order.frames(),
@@ -127,7 +143,7 @@ impl Receivers {
             xdp: XdpCounts {
                 refused_twice: false,
                 assumed_dropped: self
-                    .0
+                    .receivers
                     .iter()
                     .map(Receiver::counts_assumed_dropped)
                     .collect(),

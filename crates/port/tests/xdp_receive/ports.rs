@@ -69,6 +69,7 @@ fn send(path: &dyn Path, size: u16, flows: u32, trial: u8, frames: u32) -> Engin
         trial,
         rest: None,
         catch_up: false,
+        numbers: false,
     };
     engine.trial(&order, &Stop::default()).unwrap()
 }

@@ -1,7 +1,8 @@
 //! What stopped a path from carrying more.
 
-use nicety_model::{Run, Verdict, WhoUse};
+use nicety_model::{FateCause, LossEntry, Run, Verdict, WhoUse};
 
+use crate::fate;
 use crate::number;
 use crate::pick::{self, Group};
 use crate::place;
@@ -46,7 +47,7 @@ fn found(run: &Run, group: &Group<'_>) -> Vec<String> {
     if at_line_rate {
         return vec!["The limit was the link.".to_owned()];
     }
-    let began = first_place(group).map(|place| format!("Loss began at {}.", place::spoken(place)));
+    let began = first_place(group).map(began);
     let Some(cpu) = group.shown.cpu.as_ref() else {
         return vec![began.unwrap_or_else(|| unknown(group))];
     };
@@ -74,6 +75,17 @@ fn found(run: &Run, group: &Group<'_>) -> Vec<String> {
     vec![began, busy(busiest)]
 }
 
+/// `Loss began at port `a`.`; where the fate of frames was found out, in the kernel's names and plain words.
+fn began(entry: &LossEntry) -> String {
+    match &entry.cause {
+        Some(cause @ FateCause::Dropped { .. }) => {
+            let why = fate::meaning(cause).map_or_else(String::new, |why| format!(": {why}"));
+            format!("Loss began {}{why}.", fate::place(cause))
+        }
+        _ => format!("Loss began at {}.", place::spoken(&entry.place)),
+    }
+}
+
 fn unknown(group: &Group<'_>) -> String {
     match group.shown.confirm {
         None => "The trial that looks for the cause did not run.".to_owned(),
@@ -98,12 +110,11 @@ fn busy(busiest: &WhoUse) -> String {
 }
 
 /// The counter that lost most frames just above the throughput.
-fn first_place<'a>(group: &'a Group<'_>) -> Option<&'a str> {
+fn first_place<'a>(group: &'a Group<'_>) -> Option<&'a LossEntry> {
     group
         .shown
         .overload_ledger
         .iter()
         .filter(|entry| entry.place != "unexplained" && entry.frames > 0)
         .max_by_key(|entry| entry.frames)
-        .map(|entry| entry.place.as_str())
 }

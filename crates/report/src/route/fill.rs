@@ -185,7 +185,7 @@ fn by_station(route: &Route, ledger: &[LossEntry]) -> (Vec<Vec<LossEntry>>, Vec<
             Some(line) => line.frames = line.frames.saturating_add(entry.frames),
             None => own.push(LossEntry {
                 place: counter.to_owned(),
-                frames: entry.frames,
+                ..entry.clone()
             }),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nicety_model::LossEntry;
 
 use crate::document::{Block, Cell, Table, columns};
+use crate::fate;
 use crate::number;
 use crate::pick::Group;
 use crate::place;
@@ -41,7 +42,11 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
         .iter()
         .flat_map(|g| g.shown.loss_ledger.iter().chain(&g.shown.overload_ledger));
     let meanings: BTreeMap<&str, String> = entries
-        .filter_map(|entry| Some((entry.place.as_str(), place::meaning(&entry.place)?)))
+        .filter_map(|entry| {
+            let found = entry.cause.as_ref().and_then(fate::meaning);
+            let meaning = found.or_else(|| place::meaning(&entry.place))?;
+            Some((entry.place.as_str(), meaning))
+        })
         .collect();
     let mut blocks = vec![
         Block::text(

@@ -1,7 +1,7 @@
 //! Every trial, folded away.
 
 use nicety_model::counted::plural;
-use nicety_model::{Purpose, Run, TrialRecord, Validity};
+use nicety_model::{FateOf, Purpose, Run, TrialRecord, Validity};
 
 use crate::document::{Block, Cell, Table, columns};
 use crate::note;
@@ -70,6 +70,12 @@ fn purpose(purpose: Purpose) -> String {
         Purpose::WarmUp => "warm-up".to_owned(),
         Purpose::Search => "search".to_owned(),
         Purpose::Confirm => "confirm".to_owned(),
+        Purpose::Fate {
+            of: FateOf::Overload,
+        } => "fate of overload".to_owned(),
+        Purpose::Fate {
+            of: FateOf::Confirm,
+        } => "fate of confirm".to_owned(),
         Purpose::Latency { load_ratio } => format!("latency at {}", number::share(load_ratio)),
     }
 }

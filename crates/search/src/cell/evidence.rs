@@ -41,7 +41,7 @@ const OTHER: &str = "other";
 
 /// Loads at most this many times the lower bound tell where frames are lost first; far above it
 /// everything overflows.
-const JUST_ABOVE: f64 = 2.0;
+pub(super) const JUST_ABOVE: f64 = 2.0;
 
 /// By how much visits apart in time differ on a machine that is not quiet, either way: an interval
 /// from inside one visit is widened by as much (`docs/methodology/search.md`).
@@ -104,6 +104,8 @@ impl Cell {
             );
         }
         notes.extend(self.notes.iter().cloned());
+        // Its repeat tells more of where frames were lost.
+        let told = self.overload_fate().or(overload);
         let size = context.key.frame_size_bytes;
         CellResult {
             schema: SCHEMA,
@@ -134,10 +136,11 @@ impl Cell {
                 .confirm
                 .as_ref()
                 .map_or_else(Vec::new, |r| r.loss_ledger.clone()),
-            overload_ledger: overload.map_or_else(Vec::new, |r| r.loss_ledger.clone()),
+            overload_ledger: told.map_or_else(Vec::new, |r| r.loss_ledger.clone()),
+            fates: self.cell_fates(),
             built: context.built.map(|built| BuiltPath {
                 confirm: self.confirm.as_ref().and_then(Passage::of),
-                overload: overload.and_then(Passage::of),
+                overload: told.and_then(Passage::of),
                 ..built
             }),
             frames: self.confirm.as_ref().map(|record| record.frames),
@@ -196,7 +199,7 @@ impl Cell {
 
     /// The lowest lossy valid search trial above the lower bound and not far from it: what gave out
     /// first. Without a lower bound, the lowest of all.
-    fn overload(&self, lower: Option<Fps>) -> Option<&TrialRecord> {
+    pub(super) fn overload(&self, lower: Option<Fps>) -> Option<&TrialRecord> {
         let (above, most) =
             lower.map_or((0.0, f64::INFINITY), |load| (load.0, JUST_ABOVE * load.0));
         self.lossy

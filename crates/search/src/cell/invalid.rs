@@ -84,7 +84,7 @@ impl Cell {
                 return;
             }
         }
-        match self.stage {
+        match self.stage() {
             Stage::WarmUp => {}
             Stage::Search => {
                 let below = step.load.0 * (1.0 - self.plan.settings.width);
@@ -120,6 +120,7 @@ impl Cell {
                     .push(SearchNote::NoLatency { load_fps, why }.into());
                 self.stage = Stage::Latency(number + 1);
             }
+            Stage::Fate(number) => self.stage = Stage::Fate(number + 1),
             Stage::Ended => {}
         }
     }

@@ -70,6 +70,7 @@ fn purposes(records: &[TrialRecord]) -> String {
         Purpose::Search => 's',
         Purpose::Confirm => 'c',
         Purpose::Latency { .. } => 'l',
+        Purpose::Fate { .. } => 'f',
     };
     records.iter().map(letter).collect()
 }
@@ -133,10 +134,7 @@ fn the_result_is_filled_in() {
             ..CpuUse::default()
         });
         let place = format!("{:?} at {:.0}", record.purpose, record.load_fps);
-        record.loss_ledger = vec![LossEntry {
-            place,
-            frames: record.frames.lost,
-        }];
+        record.loss_ledger = vec![LossEntry::counted(place, record.frames.lost)];
     });
     let result = cell.finish(context());
     let (lower, upper) = (
@@ -569,4 +567,5 @@ fn stamps_of_nics_stand_beside_the_kernels() {
     );
 }
 
+mod fates;
 mod windows;

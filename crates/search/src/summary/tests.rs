@@ -32,6 +32,7 @@ pub(crate) fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) ->
         cpu: None,
         loss_ledger: Vec::new(),
         overload_ledger: Vec::new(),
+        fates: Vec::new(),
         built: None,
         frames: None,
         guests: Vec::new(),

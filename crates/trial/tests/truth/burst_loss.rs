@@ -37,6 +37,7 @@ pub fn burst(tester: Tester) -> Result<(), Skip> {
         trial: 1,
         rest: None,
         catch_up: false,
+        numbers: false,
     };
     let report = engine.trial(&order, &Stop::default()).unwrap();
     let ended = monotonic_ns();

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Notes for every test frame that the kernel throws away why it did: one byte per number, the number
+// of a cause, which is a place in the kernel's code, a device and a reason.
+//
+// kfree_skb() tells of a frame with a place, since 5.17 with a reason, since 6.11 with a socket. What
+// is younger than a kernel is in another program, and user space loads the one that fits. Fields are
+// found by the kernel's own type information when the program is loaded.
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "maps.bpf.h"
+#include "stamp.bpf.h"
+
+#define TYPE_IPV4 0x0800
+#define TYPE_TAG 0x8100
+#define TYPE_SERVICE_TAG 0x88a8
+#define IP_LENGTH 2
+#define IP_PROTOCOL 9
+#define TAGS_MAX 2
+// mac_header of a frame that has none yet.
+#define UNSET 0xffff
+// Causes have the numbers 1 to 254; 255 stands for all others.
+#define CAUSES_MAX 254
+#define OTHER_CAUSE 255
+#define SKIPS 2
+#define REASONS 256
+#define STACK 16
+
+// Numbers of a stream that have a byte each, in words of eight.
+const volatile __u32 words_per_stream = 1;
+const volatile __u32 stream_count = 1;
+// IPv4 total length of every test frame: longer ones were merged by GRO.
+const volatile __u32 total_length = 46;
+// Reasons for which copies are thrown away while the frame itself goes on: they explain a loss only
+// where nothing else does.
+const volatile __u8 weak[REASONS] = {};
+
+struct ns_common {
+	unsigned int inum;
+} __attribute__((preserve_access_index));
+
+struct net {
+	struct ns_common ns;
+} __attribute__((preserve_access_index));
+
+typedef struct {
+	struct net *net;
+} __attribute__((preserve_access_index)) possible_net_t;
+
+struct net_device {
+	char name[16];
+	int ifindex;
+	possible_net_t nd_net;
+} __attribute__((preserve_access_index));
+
+struct sk_buff {
+	struct net_device *dev;
+	int skb_iif;
+	unsigned int end;
+	unsigned char *head;
+	unsigned char *data;
+	__u16 mac_header;
+} __attribute__((preserve_access_index));
+
+struct skb_shared_info {
+	unsigned short gso_segs;
+} __attribute__((preserve_access_index));
+
+// What user space orders, written before frames are sent. 64-bit words only, as in all that it reads.
+struct order {
+	// Bits 0 to 7 hold the trial; ORDER_ARMED says that there is one.
+	__u64 trial;
+	// Places where the tester itself throws away what it has counted, and their devices.
+	__u64 skip_location[SKIPS];
+	__u64 skip_device[SKIPS];
+	// The number of the next cause, less one.
+	__u64 causes;
+	__u64 reserved[2];
+};
+
+#define ORDER_ARMED (1ULL << 40)
+#define OPAQUE(value) asm volatile("" : "+r"(value))
+
+struct counts {
+	// Test frames of this trial that were thrown away, copies and those of more tries included.
+	__u64 events;
+	// Of these, with a number beyond what has a byte.
+	__u64 beyond;
+	// Of these, with a cause that has no number of its own.
+	__u64 others;
+	// Of these, merged ones.
+	__u64 merged_events;
+	// Frames in them beside the first of each, whose numbers are not in sight.
+	__u64 merged_frames;
+	__u64 reserved[3];
+};
+
+// The device is told by its address, which two namespaces never share; 0 where there is none.
+struct cause_key {
+	__u64 location;
+	__u64 device;
+	__u64 reason;
+};
+
+struct cause {
+	__u64 number;
+	__u64 events;
+	__u64 ifindex;
+	__u64 netns;
+	// Number of the interface that received the frame.
+	__u64 received_at;
+	__u64 device;
+	char name[16];
+	// Who called, the place itself among them: the place may be a helper of many.
+	__u64 stack[STACK];
+};
+
+SHARED_ARRAY(order, 1, struct order);
+SHARED_ARRAY(counts, 1, struct counts);
+
+// One byte for every number of every stream, eight to a word.
+SHARED_ARRAY(fates, 1, __u64);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CAUSES_MAX);
+	__type(key, struct cause_key);
+	__type(value, struct cause);
+} causes SEC(".maps");
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+struct stamp {
+	__u8 stream;
+	__u8 trial;
+	__u32 sequence;
+	__u32 total_length;
+};
+
+// The frame's first bytes behind its Ethernet header, with up to two tags taken out.
+static __always_inline bool read_stamp(const struct sk_buff *skb, struct stamp *stamp)
+{
+	// Two bytes in front align the IPv4 header.
+	__u8 buffer[2 + ETHERNET_BYTES + HEAD_BYTES + 6] __attribute__((aligned(8)));
+	__u8 *frame = buffer + 2;
+	const __u8 *ip = frame + ETHERNET_BYTES;
+	const unsigned char *at = skb->head;
+	__u16 mac = skb->mac_header;
+	__u16 type;
+
+	at = mac == UNSET ? skb->data : at + mac;
+#pragma clang loop unroll(full)
+	for (int tags = 0; tags <= TAGS_MAX; tags++) {
+		if (bpf_probe_read_kernel(frame, ETHERNET_BYTES + HEAD_BYTES, at))
+			return false;
+		type = *(__u16 *)(frame + 12);
+		if (type != bpf_htons(TYPE_TAG) && type != bpf_htons(TYPE_SERVICE_TAG))
+			break;
+		at += TAG_BYTES;
+	}
+	if (type != bpf_htons(TYPE_IPV4) || *(__u16 *)(ip + STAMP) != bpf_htons(MAGIC) ||
+	    ip[IP_PROTOCOL] != 17 ||
+	    (*(__u32 *)(ip + IP_SOURCE) & bpf_htonl(NETWORK_MASK)) != bpf_htonl(NETWORK))
+		return false;
+	stamp->stream = ip[STAMP_STREAM];
+	stamp->trial = ip[STAMP_TRIAL];
+	stamp->sequence = bpf_ntohl(*(__u32 *)(ip + STAMP_SEQUENCE));
+	stamp->total_length = bpf_ntohs(*(__u16 *)(ip + IP_LENGTH));
+	return true;
+}
+
+// The number of a cause, made when it is seen for the first time.
+static __always_inline __u64 number_of(void *ctx, const struct sk_buff *skb, struct order *ordered,
+				       __u64 location, __u64 reason)
+{
+	struct net_device *dev = skb->dev;
+	// Sockets keep other things in the same field: what has no number is no device.
+	__u64 ifindex = dev ? (__u32)dev->ifindex : 0;
+	struct cause_key key = {
+		.location = location,
+		.device = ifindex ? (__u64)dev : 0,
+		.reason = reason,
+	};
+	struct cause *known = bpf_map_lookup_elem(&causes, &key);
+
+	if (!known) {
+		struct cause cause = {
+			.ifindex = ifindex,
+			.device = key.device,
+			.received_at = (__u32)skb->skb_iif,
+		};
+		cause.number = __sync_fetch_and_add(&ordered->causes, 1) + 1;
+		if (cause.number > CAUSES_MAX)
+			return OTHER_CAUSE;
+		if (ifindex) {
+			cause.netns = dev->nd_net.net->ns.inum;
+			bpf_probe_read_kernel_str(cause.name, sizeof(cause.name), dev->name);
+		}
+		bpf_get_stack(ctx, cause.stack, sizeof(cause.stack), 0);
+		bpf_map_update_elem(&causes, &key, &cause, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&causes, &key);
+		if (!known)
+			return OTHER_CAUSE;
+	}
+	__sync_fetch_and_add(&known->events, 1);
+	return known->number;
+}
+
+static __always_inline void count(__u64 *counter, __u64 by)
+{
+	__sync_fetch_and_add(counter, by);
+}
+
+static __always_inline int freed(void *ctx, const struct sk_buff *skb, __u64 location,
+				 __u64 reason)
+{
+	__u32 zero = 0, word;
+	struct order *ordered = bpf_map_lookup_elem(&order, &zero);
+	struct counts *counted = bpf_map_lookup_elem(&counts, &zero);
+	struct stamp stamp;
+	__u64 number, now, copy;
+	__u8 *byte;
+
+	if (!ordered || !counted)
+		return 0;
+	now = *(volatile __u64 *)&ordered->trial;
+	if (!(now & ORDER_ARMED))
+		return 0;
+#pragma clang loop unroll(full)
+	for (int skip = 0; skip < SKIPS; skip++)
+		if (location == ordered->skip_location[skip] &&
+		    (__u64)skb->dev == ordered->skip_device[skip])
+			return 0;
+	if (!read_stamp(skb, &stamp))
+		return 0;
+	if (stamp.trial != (__u8)now || stamp.stream >= stream_count)
+		return 0;
+	count(&counted->events, 1);
+	if (stamp.total_length > total_length) {
+		struct skb_shared_info *shared = (void *)(skb->head + skb->end);
+		unsigned short frames = 0;
+
+		bpf_probe_read_kernel(&frames, sizeof(frames),
+				      __builtin_preserve_access_index(&shared->gso_segs));
+		if (frames > 1) {
+			count(&counted->merged_events, 1);
+			count(&counted->merged_frames, frames - 1);
+		}
+	}
+	number = number_of(ctx, skb, ordered, location, reason);
+	if (number == OTHER_CAUSE)
+		count(&counted->others, 1);
+	word = stamp.sequence / 8;
+	if (word >= words_per_stream) {
+		count(&counted->beyond, 1);
+		return 0;
+	}
+	word += stamp.stream * words_per_stream;
+	byte = bpf_map_lookup_elem(&fates, &word);
+	if (!byte)
+		return 0;
+	byte += stamp.sequence & 7;
+	// Else the compiler compares in a way by which the verifier does not know the bound.
+	copy = reason & (REASONS - 1);
+	OPAQUE(copy);
+	if (*byte && reason < REASONS && weak[copy & (REASONS - 1)])
+		return 0;
+	*(volatile __u8 *)byte = number;
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(freed_for, const struct sk_buff *skb, void *location, unsigned int reason)
+{
+	return freed(ctx, skb, (__u64)location, reason);
+}
+
+// Before 5.17.
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(freed_at, const struct sk_buff *skb, void *location)
+{
+	return freed(ctx, skb, (__u64)location, 0);
+}

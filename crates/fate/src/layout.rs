@@ -1,0 +1,92 @@
+//! Where the words of the structs shared with `bpf/fate.bpf.c` are.
+
+/// Causes with a number of their own, `CAUSES_MAX` there.
+pub(crate) const CAUSES_MAX: u32 = 254;
+/// Places of receipts that are passed by, `SKIPS` there.
+pub(crate) const SKIPS: usize = 2;
+/// Reasons that may be weak, `REASONS` there.
+pub(crate) const REASONS: usize = 256;
+/// There is a trial, `ORDER_ARMED` there.
+pub(crate) const ARMED: u64 = 1 << 40;
+
+/// `struct order`.
+pub(crate) mod order {
+    pub(crate) const TRIAL: usize = 0;
+    pub(crate) const SKIP_LOCATION: usize = 1;
+    pub(crate) const SKIP_DEVICE: usize = 3;
+    pub(crate) const WORDS: usize = 8;
+}
+
+/// `struct counts`.
+pub(crate) mod counts {
+    pub(crate) const EVENTS: usize = 0;
+    pub(crate) const MERGED_FRAMES: usize = 4;
+    pub(crate) const WORDS: usize = 8;
+}
+
+/// `struct cause_key`: location, device, reason.
+pub(crate) type Key = [u64; 3];
+
+/// `struct cause`.
+pub(crate) mod cause {
+    pub(crate) const NUMBER: usize = 0;
+    pub(crate) const NETNS: usize = 3;
+    pub(crate) const NAME: usize = 6;
+    pub(crate) const NAME_WORDS: usize = 2;
+    pub(crate) const STACK: usize = 8;
+    pub(crate) const WORDS: usize = 24;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use btf_rs::utils::elf::extract_btf_from_file;
+    use btf_rs::{Btf, Type};
+
+    use super::*;
+    use crate::object;
+
+    /// First word of each of `fields`, and the words of all.
+    fn layout(btf: &Btf, name: &str, fields: &[&str]) -> (Vec<usize>, usize) {
+        let types = btf.resolve_types_by_name(name).unwrap();
+        let found = types.iter().find_map(|kind| match kind {
+            Type::Struct(found) => Some(found),
+            _ => None,
+        });
+        let found = found.unwrap();
+        let place = |field: &&str| {
+            let named = |member: &&btf_rs::Member| btf.resolve_name(*member).unwrap() == **field;
+            found.members.iter().find(named).unwrap().bit_offset() as usize / 64
+        };
+        (fields.iter().map(place).collect(), found.size() / 8)
+    }
+
+    #[test]
+    fn words_are_where_the_program_has_them() {
+        let Some(bytes) = object::FATE else {
+            println!(
+                "SKIP words_are_where_the_program_has_them: {}",
+                object::MISSING
+            );
+            return;
+        };
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        let btf = Btf::from_bytes(&extract_btf_from_file(file.path()).unwrap()).unwrap();
+        let fields = ["trial", "skip_location", "skip_device"];
+        let places = [order::TRIAL, order::SKIP_LOCATION, order::SKIP_DEVICE];
+        assert_eq!(
+            layout(&btf, "order", &fields),
+            (places.to_vec(), order::WORDS)
+        );
+        let places = [counts::EVENTS, counts::MERGED_FRAMES];
+        let known = layout(&btf, "counts", &["events", "merged_frames"]);
+        assert_eq!(known, (places.to_vec(), counts::WORDS));
+        let places = [cause::NUMBER, cause::NETNS, cause::NAME, cause::STACK];
+        let known = layout(&btf, "cause", &["number", "netns", "name", "stack"]);
+        assert_eq!(known, (places.to_vec(), cause::WORDS));
+        let known = layout(&btf, "cause_key", &["location", "device", "reason"]);
+        assert_eq!(known, (vec![0, 1, 2], size_of::<Key>() / 8));
+    }
+}

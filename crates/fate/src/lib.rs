@@ -1,0 +1,24 @@
+//! Notes why the kernel throws away which test frame.
+//!
+//! A BPF program on the kernel's tracepoint `kfree_skb` recognises test frames by their stamp and
+//! writes one byte per number: a cause, which is a place in the kernel's code, an interface and a
+//! reason. [`nicety_account::fate`] joins these with the numbers that arrived.
+//!
+//! What the tracepoint does not tell: XDP frames (of the `xdp` engine, before they become ordinary
+//! ones), frames that stand unread in a ring, and those for which a packet socket had no room. These
+//! are classes of their own, see [`nicety_model::FateCause`].
+
+mod btf;
+mod kernel;
+mod layout;
+mod loaded;
+mod names;
+mod object;
+mod refusal;
+mod symbols;
+mod watch;
+
+pub use names::{Named, TesterPorts};
+pub use object::missing;
+pub use refusal::Refusal;
+pub use watch::{Fates, NUMBERS_MAX, Noting};

@@ -1,0 +1,181 @@
+//! What following lost frames costs: the same overload with the program of `nicety-fate` and without, by
+//! turns.
+//!
+//! `cargo bench -p nicety --bench fate` prints a table and writes `bench/fate.json` under the target
+//! directory. `NICETY_BENCH_ROUNDS` changes the number of pairs. Needs root.
+
+// A benchmark is an edge: it prints, reads its environment and writes a file.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_docs
+)]
+
+#[path = "../../../trial/tests/truth/commands.rs"]
+#[allow(dead_code, reason = "a test uses the rest")]
+mod commands;
+#[path = "../tester/figures.rs"]
+#[allow(dead_code, reason = "the other benchmark uses the rest")]
+mod figures;
+#[path = "../../../trial/tests/truth/stage.rs"]
+#[allow(dead_code, reason = "a test uses the rest")]
+mod stage;
+
+use anyhow::{Result, bail};
+use nicety_fate::{Fates, TesterPorts};
+use nicety_model::{Direction, FateOf, Fps, Purpose, TrialRecord};
+use nicety_paths::{BridgePath, Path};
+use nicety_port::Stop;
+use nicety_testkit::runner::Skip;
+use nicety_trial::{TrialSpec, Trials};
+use serde_json::Map;
+
+use figures::Figures;
+use stage::Tester;
+
+/// Pairs of trials.
+const PAIRS: u32 = 12;
+/// Rate that the programs may take, in per cent, by the median of all pairs.
+const MOST: f64 = 2.0;
+/// Seconds of a trial.
+const TRIAL_S: f64 = 0.5;
+
+/// An engine and a load on a path that loses in one way.
+struct Case {
+    name: &'static str,
+    tester: Tester,
+    load: Fps,
+    trouble: &'static [&'static str],
+}
+
+const CASES: [Case; 3] = [
+    // Its ring refuses what the path does not carry, and no event tells of that.
+    Case {
+        name: "xdp, overload",
+        tester: Tester::Xdp,
+        load: Fps(20e6),
+        trouble: &[],
+    },
+    // Each lost frame is an event.
+    Case {
+        name: "xdp, nearly all lost in a bucket",
+        tester: Tester::Xdp,
+        load: Fps(20e6),
+        trouble: &[
+            "qdisc", "add", "dev", "d1", "root", "tbf", "rate", "4mbit", "burst", "3000b", "limit",
+            "6000b",
+        ],
+    },
+    Case {
+        name: "af_packet, overload",
+        tester: Tester::AfPacket,
+        load: Fps(20e6),
+        trouble: &[],
+    },
+];
+
+fn main() -> Result<()> {
+    // `cargo test --benches` passes no --bench: there is nothing to test here.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        println!("a benchmark: cargo bench -p nicety --bench fate");
+        return Ok(());
+    }
+    let pairs = match std::env::var("NICETY_BENCH_ROUNDS").map(|value| value.parse::<u32>()) {
+        Err(_) => PAIRS,
+        Ok(Ok(pairs)) if pairs > 0 => pairs,
+        Ok(_) => bail!("NICETY_BENCH_ROUNDS must be a whole number above 0"),
+    };
+    if let Err(Skip(why)) = stage::needs_root() {
+        println!("SKIP fate: {why}");
+        return Ok(());
+    }
+    let mut figures = Figures::default();
+    for pair in 1..=pairs {
+        figures.next_round();
+        for case in &CASES {
+            if let Err(Skip(why)) = measure(case, pair, &mut figures) {
+                figures.skip(case.name, why);
+            }
+        }
+        eprintln!("pair {pair} of {pairs} done");
+    }
+    for case in &CASES {
+        for what in ["offered", "forwarded"] {
+            let name = |with: &str| format!("{}: {what}, {with}", case.name);
+            figures.ratio(None, &name("followed"), &name("plain"));
+        }
+    }
+    figures.print();
+    let mut within = true;
+    for case in &CASES {
+        let cost = figures.median(&format!("{}: cost %", case.name));
+        let Some(cost) = cost else { continue };
+        println!("{}: {cost:.1} % of the rate, {MOST} % allowed", case.name);
+        within &= cost <= MOST;
+    }
+    println!("written: {}", figures.write("fate", Map::new())?.display());
+    if !within {
+        bail!("following lost frames costs more than {MOST} % of the rate");
+    }
+    Ok(())
+}
+
+/// One pair on a path of its own, in turning order.
+fn measure(case: &Case, pair: u32, figures: &mut Figures) -> Result<(), Skip> {
+    let path = stage::bridge();
+    if !case.trouble.is_empty() {
+        commands::run(path.dut(), "tc", case.trouble, "")?;
+    }
+    // Heats caches; its figures are not used.
+    overload(case, &path, false)?;
+    let mut rates = [(0.0, 0.0); 2];
+    for turn in 0..2 {
+        let followed = (turn + pair).is_multiple_of(2);
+        let record = overload(case, &path, followed)?;
+        let (word, at) = if followed {
+            ("followed", 1)
+        } else {
+            ("plain", 0)
+        };
+        rates[at] = (record.pacing.offered_fps, record.forwarding_fps);
+        figures.put(format!("{}: offered, {word}", case.name), rates[at].0);
+        figures.put(format!("{}: forwarded, {word}", case.name), rates[at].1);
+        if let Some(fate) = &record.fate {
+            let lost = record.frames.lost.max(1) as f64;
+            let left = fate.unexplained as f64 / lost;
+            figures.put(format!("{}: unexplained share", case.name), left);
+        }
+    }
+    // Where a bucket is the limit, the rate is that of the sender.
+    let rate = |(offered, forwarded): (f64, f64)| match case.trouble.is_empty() {
+        true => forwarded,
+        false => offered,
+    };
+    let cost = (1.0 - rate(rates[1]) / rate(rates[0])) * 100.0;
+    figures.put(format!("{}: cost %", case.name), cost);
+    Ok(())
+}
+
+fn overload(case: &Case, path: &BridgePath, followed: bool) -> Result<TrialRecord, Skip> {
+    let traffic = stage::traffic(Direction::Uni);
+    let mut engine = case.tester.open(path, traffic)?;
+    let [_, b] = path.ports();
+    let ports = TesterPorts {
+        ports: vec![(b.name.clone(), b.ns.inode())],
+        by_socket: engine.receives_by_socket(),
+    };
+    let fates = followed.then(|| Fates::new(traffic.frame_size, 1, ports));
+    let mut fates = fates.transpose().map_err(|why| Skip(why.to_string()))?;
+    let mut trials = Trials::new(engine.as_mut(), path, 0).noting(fates.as_mut());
+    stage::first(&mut trials);
+    let of = FateOf::Overload;
+    let spec = TrialSpec {
+        purpose: Purpose::Fate { of },
+        ..stage::spec(case.load, (case.load.0 * TRIAL_S) as u64)
+    };
+    trials
+        .run(&spec, &Stop::default())
+        .map_err(|error| Skip(error.to_string()))
+}

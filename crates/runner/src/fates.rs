@@ -1,0 +1,59 @@
+//! What notes the fate of lost frames, for cells and beforehand.
+
+use std::time::Duration;
+
+use nicety_fate::{Fates, Refusal, TesterPorts};
+use nicety_model::note::TrialNote;
+use nicety_model::{CellKey, Direction, FateMode, Note, Plan};
+use nicety_paths::Path;
+use nicety_port::Engine;
+use nicety_search::{CellPlan, Settings};
+
+use crate::error::RunError;
+
+/// Has a run of `plan` do without trials of fates where they are not possible; the note that says so.
+///
+/// # Errors
+/// [`RunError::Fates`] where the plan asks for them in any case.
+pub(crate) fn possible(plan: &Plan, settings: &mut Settings) -> Result<Option<Note>, RunError> {
+    // A plan that asks for sockets only has no frames.
+    let Some(size) = plan.traffic.frame_sizes.first() else {
+        return Ok(None);
+    };
+    if settings.fate.is_zero() {
+        return Ok(None);
+    }
+    match Fates::new(*size, 1, TesterPorts::default()) {
+        Ok(_) => Ok(None),
+        Err(why) if plan.search.fate == FateMode::Drops => Err(RunError::Fates(why)),
+        Err(why) => {
+            settings.fate = Duration::ZERO;
+            let why = why.to_string();
+            Ok(Some(TrialNote::FatesUnknown { why }.into()))
+        }
+    }
+}
+
+/// The program for a cell whose plan has trials of fates.
+pub(crate) fn of(
+    plan: &CellPlan,
+    key: &CellKey,
+    path: &dyn Path,
+    engine: &dyn Engine,
+) -> Option<Result<Fates, Refusal>> {
+    if plan.settings.fate.is_zero() {
+        return None;
+    }
+    let both = key.direction == Direction::Bi;
+    // Stream 0 arrives at port B, stream 1 at port A.
+    let sides: &[usize] = if both { &[1, 0] } else { &[1] };
+    let port = |side: &usize| {
+        let port = &path.ports()[*side];
+        (port.name.clone(), port.ns.inode())
+    };
+    let tester = TesterPorts {
+        ports: sides.iter().map(port).collect(),
+        by_socket: engine.receives_by_socket(),
+    };
+    Some(Fates::new(key.frame_size_bytes, sides.len() as u32, tester))
+}

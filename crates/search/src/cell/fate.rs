@@ -1,0 +1,99 @@
+//! Trials after all others that find out what becomes of every lost frame: no throughput and no latency
+//! pays for the programs that note it.
+
+use std::time::Duration;
+
+use nicety_model::{CellFate, FateOf, Fps, Purpose, TrialRecord};
+
+use super::evidence::JUST_ABOVE;
+use super::{Cell, Stage};
+
+/// Load that a path loses of for certain, in rates that it forwards under overload.
+const ABOVE_CAPACITY: f64 = 1.25;
+
+impl Cell {
+    /// The stage; after the last latency trial that of the fates, and after these the end.
+    pub(super) fn stage(&self) -> Stage {
+        let latencies = self.plan.latency_shares.len();
+        match self.stage {
+            Stage::Latency(number) if number >= latencies || self.level().is_none() => {
+                self.fate_stage(0)
+            }
+            Stage::Fate(number) => self.fate_stage(number),
+            stage => stage,
+        }
+    }
+
+    /// Leaves the trials of fates out.
+    pub fn without_fates(&mut self) {
+        self.plan.settings.fate = Duration::ZERO;
+    }
+
+    fn fate_stage(&self, number: usize) -> Stage {
+        match number < self.fates_wanted().len() {
+            true => Stage::Fate(number),
+            false => Stage::Ended,
+        }
+    }
+
+    /// The trials whose losses are looked into, and their loads.
+    pub(super) fn fates_wanted(&self) -> Vec<(FateOf, Fps)> {
+        if self.plan.settings.fate.is_zero() {
+            return Vec::new();
+        }
+        let overload = self.overload_load().map(|load| (FateOf::Overload, load));
+        let confirm = self
+            .confirm
+            .as_ref()
+            .filter(|record| record.frames.lost > 0);
+        let confirm = confirm.map(|record| (FateOf::Confirm, Fps(record.load_fps)));
+        overload.into_iter().chain(confirm).collect()
+    }
+
+    /// The load of the lowest lossy trial. Where none is near the throughput, a little more than the path
+    /// forwards under overload, if that was seen to be less than was sent.
+    fn overload_load(&self) -> Option<Fps> {
+        let lower = self.search.outcome().lower;
+        if let Some(record) = self.overload(lower) {
+            return Some(Fps(record.load_fps));
+        }
+        let lower = lower?.0;
+        let most = (JUST_ABOVE * lower).min(self.plan.max.0);
+        let load = (self.capacity?.0 * ABOVE_CAPACITY).min(most);
+        (load > lower).then_some(Fps(load))
+    }
+
+    /// What the trials of fates have found out.
+    pub(super) fn cell_fates(&self) -> Vec<CellFate> {
+        self.fates.iter().filter_map(cell_fate).collect()
+    }
+
+    /// The repeat of the lowest lossy trial, where frames were looked for in it and some were lost.
+    pub(super) fn overload_fate(&self) -> Option<&TrialRecord> {
+        let of = FateOf::Overload;
+        self.fates.iter().find(|record| {
+            let found = record.fate.is_some() && record.frames.lost > 0;
+            record.purpose == Purpose::Fate { of } && found
+        })
+    }
+
+    /// Whether a trial tells of fates. It need not have reached its load for that.
+    pub(super) fn tells_fates(&self, record: &TrialRecord) -> bool {
+        matches!(self.stage(), Stage::Fate(_)) && record.fate.is_some()
+    }
+}
+
+fn cell_fate(record: &TrialRecord) -> Option<CellFate> {
+    let Purpose::Fate { of } = record.purpose else {
+        return None;
+    };
+    Some(CellFate {
+        of,
+        load_fps: record.load_fps,
+        duration_s: record.duration_s,
+        sent: record.frames.sent,
+        lost: record.frames.lost,
+        ledger: record.loss_ledger.clone(),
+        report: record.fate.clone()?,
+    })
+}

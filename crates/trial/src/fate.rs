@@ -1,0 +1,142 @@
+//! The fate of every lost frame, in trials that look for it.
+
+use std::time::Duration;
+
+use nicety_account::fate::{Beside, Noted, Tally, explain};
+use nicety_fate::{Noting, Refusal};
+use nicety_model::note::TrialNote;
+use nicety_model::{FateReport, Fps, LossEntry, TrialRecord};
+use nicety_paths::counters::UNEXPLAINED;
+use nicety_paths::path::Path;
+use nicety_port::{Arrivals, Engine, EngineReport, Stop, TrialOrder};
+
+use crate::loss_ledger::TESTER_RING;
+use crate::{DRAIN_MAX, DRAIN_QUIET, Trials};
+
+/// Frames by which the tester's own receipt is learned, and their load at most.
+const RECEIPT_FRAMES: f64 = 1_000.0;
+const RECEIPT_LOAD: Fps = Fps(100_000.0);
+
+impl Trials<'_> {
+    /// Finds out with a few frames where the tester throws away what it has counted, so that the program
+    /// passes that by. Where it fails, the trial merely takes a little longer.
+    pub(crate) fn learn_receipt(&mut self, load: Fps, stop: &Stop) {
+        if self.receipt {
+            return;
+        }
+        self.receipt = true;
+        self.counter = self.counter.wrapping_add(1);
+        let load = Fps(load.0.min(RECEIPT_LOAD.0));
+        let order = TrialOrder {
+            load,
+            duration: Duration::from_secs_f64(RECEIPT_FRAMES / load.0),
+            drain_max: DRAIN_MAX,
+            drain_quiet: DRAIN_QUIET,
+            trial: self.counter,
+            rest: None,
+            catch_up: false,
+            numbers: true,
+        };
+        let begun = match self.fates.as_deref_mut() {
+            Some(fates) => fates.begin(order.trial, order.frames()).map(|()| true),
+            None => return,
+        };
+        let sent = self.send(&order, stop);
+        let noted = self.noted(begun);
+        if let (Ok(_), Some(Ok(noting)), Some(arrivals)) = (sent, noted, self.engine.arrivals()) {
+            let tally = tally(&arrivals, &noting);
+            if let Some(fates) = self.fates.as_deref_mut() {
+                fates.pass_by(&noting, tally.receipts());
+            }
+        }
+    }
+
+    /// What was noted since `begun`, where something was to be.
+    pub(crate) fn noted(
+        &mut self,
+        begun: Result<bool, Refusal>,
+    ) -> Option<Result<Noting, Refusal>> {
+        match begun {
+            Ok(false) => None,
+            Ok(true) => self.fates.as_deref_mut().map(nicety_fate::Fates::end),
+            Err(why) => Some(Err(why)),
+        }
+    }
+}
+
+fn tally(arrivals: &[Arrivals], noting: &Noting) -> Tally {
+    let mut tally = Tally::default();
+    for (arrivals, causes) in arrivals.iter().zip(&noting.bytes) {
+        tally.add(&Noted {
+            arrived: &arrivals.words,
+            made: arrivals.made,
+            causes,
+        });
+    }
+    tally
+}
+
+/// Puts what was noted in the place of the ledger that counters alone make, or says why it was not.
+pub(crate) fn add(
+    record: &mut TrialRecord,
+    noted: Result<Noting, Refusal>,
+    engine: &dyn Engine,
+    path: &dyn Path,
+    report: &EngineReport,
+    programs: &[String],
+) {
+    let noting = match noted {
+        Ok(noting) => noting,
+        Err(why) => {
+            let why = why.to_string();
+            record.notes.push(TrialNote::FatesUnknown { why }.into());
+            return;
+        }
+    };
+    let Some(arrivals) = engine.arrivals() else {
+        let why = "this engine does not tell which frames arrived".to_owned();
+        record.notes.push(TrialNote::FatesUnknown { why }.into());
+        return;
+    };
+    let counters: Vec<LossEntry> = std::mem::take(&mut record.loss_ledger)
+        .into_iter()
+        .filter(|entry| entry.place != UNEXPLAINED)
+        .collect();
+    let port = |side: usize| path.ports()[side & 1].name.clone();
+    let refused = report.senders.iter().filter(|_| report.xdp.refused_twice);
+    let beside = Beside {
+        // Stream 0 leaves port A, stream 1 port B.
+        refused: refused
+            .map(|sender| (port(usize::from(sender.stream)), sender.refused_by_path))
+            .collect(),
+        sockets: vec![(port(1), report.tester_drops)],
+        given_up: arrivals.iter().map(|stream| stream.given_up).sum(),
+        merged: noting.merged,
+        // Ordinary frames that it drops are seen.
+        program: programs
+            .first()
+            .filter(|_| report.xdp.refused_twice)
+            .cloned(),
+        counters: counters
+            .iter()
+            .filter(|entry| entry.place != TESTER_RING)
+            .cloned()
+            .collect(),
+    };
+    let causes: Vec<_> = noting
+        .causes
+        .iter()
+        .map(|named| (named.number, named.cause.clone()))
+        .collect();
+    let (mut lines, unexplained) = explain(&tally(&arrivals, &noting), &causes, &beside);
+    if unexplained > 0 {
+        lines.push(LossEntry::counted(UNEXPLAINED, unexplained));
+    }
+    record.loss_ledger = lines;
+    record.fate = Some(FateReport {
+        events: noting.events,
+        missed: noting.missed,
+        unexplained,
+        counters,
+    });
+}

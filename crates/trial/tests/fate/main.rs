@@ -1,0 +1,59 @@
+//! Frames that the kernel is made to throw away in known ways: every one of them must be found by its
+//! number, at the right place and for the right reason, and none may be left unexplained.
+// A test with its own main function is not known as a test to the lints.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+mod bridge;
+mod case;
+#[path = "../truth/commands.rs"]
+#[allow(dead_code)] // of another test, which needs more of it
+mod commands;
+mod host;
+mod queues;
+mod rules;
+#[path = "../truth/stage.rs"]
+#[allow(dead_code)]
+mod stage;
+mod tester;
+
+use std::process::ExitCode;
+
+use nicety_testkit::runner::{Skip, Test, run};
+
+type Fate = fn() -> Result<(), Skip>;
+
+const TESTS: [(&str, Fate); 25] = [
+    ("a_token_bucket", queues::tbf),
+    ("classes_with_a_short_queue", queues::htb),
+    ("the_ring_of_a_veth", queues::veth_ring),
+    ("the_ring_of_a_veth_for_xdp_frames", queues::veth_ring_xdp),
+    ("netfilter_at_an_ingress", rules::netdev),
+    ("netfilter_in_a_bridge", rules::bridge),
+    ("netfilter_of_the_inet_family", rules::inet),
+    ("a_tc_filter_at_an_ingress", rules::tc_ingress),
+    ("a_tc_filter_at_an_egress", rules::tc_egress),
+    ("two_causes_at_once", rules::two),
+    ("an_xdp_program_before_ordinary_frames", rules::xdp),
+    ("a_port_of_a_bridge_that_is_down", bridge::down),
+    ("isolated_ports", bridge::isolated),
+    ("a_port_that_learns_its_place", bridge::blocked),
+    ("an_address_behind_the_same_port", bridge::hairpin),
+    ("a_vlan_that_a_port_has_not", bridge::vlan),
+    ("a_small_mtu", bridge::mtu),
+    ("a_next_hop_that_does_not_answer", host::no_neighbour),
+    ("no_route", host::no_route),
+    ("the_reverse_path_filter", host::reverse_path),
+    ("no_program_on_the_port", host::no_socket),
+    ("a_full_socket", host::full_socket),
+    ("a_macvlan_for_others", host::macvlan),
+    ("nothing_is_lost", tester::nothing),
+    ("xdp_frames_that_a_program_drops", tester::unseen),
+];
+
+fn main() -> ExitCode {
+    let tests: Vec<Test> = TESTS
+        .iter()
+        .map(|(name, fate)| Test::new(*name, move |_| fate()).once())
+        .collect();
+    run("fate", &tests)
+}
