@@ -13,6 +13,7 @@ mod changes;
 mod counters;
 mod message;
 mod refresh;
+mod replace;
 mod root;
 mod survey;
 
@@ -31,6 +32,7 @@ use message::{BUCKET, FIRST, INGRESS, ROOT, Redirect, Target};
 
 pub use changes::{ChangeListener, Changes};
 pub use refresh::{Limits, SurveyRequest};
+pub use replace::GivenBack;
 pub use survey::{Bucket, Face, Survey};
 
 /// How long a bucket may send at the link's rate when nothing else is said.
@@ -220,6 +222,18 @@ impl Shapers {
         shape: Shape,
         burst: Duration,
     ) -> Result<(), NetError> {
+        let ifb = self.limiter(face, survey, shape, burst)?;
+        self.divert(face, survey, ifb)
+    }
+
+    /// The interface with the bucket of a port, made where it is missing: its number.
+    fn limiter(
+        &self,
+        face: &Face,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<u32, NetError> {
         let name = ifb_name(face.index);
         if survey.made_for(face.index).is_none() {
             let among = limiter_index(face.index);
@@ -236,12 +250,17 @@ impl Shapers {
         if !ifb.up {
             self.links.set_up(&name)?;
         }
+        Ok(ifb.index)
+    }
+
+    /// Sends what comes in at a port to the interface with its bucket.
+    fn divert(&self, face: &Face, survey: &Survey, ifb: u32) -> Result<(), NetError> {
         let there = match survey.ingress(face.index) {
             Some(_) => self.redirects(face)?,
             None => Vec::new(),
         };
         let lost = there.iter().any(|filter| filter.target == Target::Lost);
-        let is_theirs = |filter: &Redirect| !is_ours(filter, Some(ifb.index));
+        let is_theirs = |filter: &Redirect| !is_ours(filter, Some(ifb));
         let others = there.iter().any(is_theirs);
         if lost {
             let request = match others {
@@ -264,7 +283,7 @@ impl Shapers {
             return Err(NetError::new("limit", &face.name, why));
         }
         if there.iter().all(is_theirs) {
-            let request = message::redirect(face.index, ifb.index);
+            let request = message::redirect(face.index, ifb);
             self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name)?;
         }
         Ok(())

@@ -1,18 +1,21 @@
 //! What limits interfaces, whoever has set it (RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER).
 
 mod parse;
+pub(crate) mod replay;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use libc::{RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
 use netlink_sys::protocols::NETLINK_ROUTE;
-use nicety_model::traffic_control::{Handle, Qdisc, TrafficControl};
+use nicety_model::traffic_control::{Filter, Handle, Qdisc, TrafficControl};
 
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
 use crate::tc;
+
+pub use replay::can_return;
 
 /// Disciplines that take what comes in; `clsact` what goes out, too.
 const CLSACT: &str = "clsact";
@@ -124,10 +127,17 @@ fn parents(qdisc: &Qdisc) -> Vec<Handle> {
     }
 }
 
+/// A filter of the kernel's message about it, behind the netlink header; none for other messages.
+pub fn filter_of(body: &[u8]) -> Option<Filter> {
+    parse::filter(body)
+}
+
 /// Reads bytes as answers about disciplines, classes and filters.
 #[doc(hidden)]
 pub fn hostile(bytes: &[u8]) {
     parse::qdisc(bytes);
     parse::class(bytes);
     parse::filter(bytes);
+    let _ = replay::filter(bytes);
+    let _ = replay::remove(bytes);
 }

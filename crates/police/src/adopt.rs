@@ -22,7 +22,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use nicety_model::BitRate;
-use nicety_model::traffic_control::{Bucket, FIRST, Handle, TrafficControl};
+use nicety_model::traffic_control::{
+    Bucket, FIRST, Filter, Handle, NoWayBack, Recorded, RecordedLimit, TrafficControl,
+};
 
 /// Depth of Proxmox's buckets, which is told in ticks of 64 ns.
 const BURST_PROXMOX: u64 = 1 << 20;
@@ -103,13 +105,21 @@ pub struct Adopted {
     /// Priority of its filter: lower ones are asked first. 0 at the root, where there is none.
     pub priority: u16,
     /// The kernel's messages about all its parts, in the order in which they were made: what puts it back.
-    pub raw: Vec<Vec<u8>>,
+    pub parts: Vec<Recorded>,
 }
 
 impl Adopted {
     /// What the owner gets at most.
     pub fn most(&self) -> BitRate {
         self.ceil.unwrap_or(self.rate)
+    }
+
+    /// As it is kept until it is given back.
+    pub fn record(&self) -> RecordedLimit {
+        RecordedLimit {
+            words: format!("{} of {}", self.most(), self.by),
+            parts: self.parts.clone(),
+        }
     }
 
     /// Why it cannot be shared below; none where a filter of nicety's can come before it.
@@ -174,6 +184,16 @@ pub enum Unknown {
         /// Priority of its filter.
         priority: u16,
     },
+    /// A limit that could not be given back as it was.
+    #[error("{by} limits it to {most}, and that could not be given back as it was: {why}")]
+    NoWayBack {
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+        /// Why not.
+        why: NoWayBack,
+    },
     /// Classes of which not one takes all.
     #[error("htb {handle} has {classes} classes, and none of them takes all frames")]
     Classes {
@@ -220,6 +240,18 @@ pub fn look(index: u32, host: &BTreeMap<u32, Interface>) -> Found {
         }
     }
     Found { sends, receives }
+}
+
+/// The limit of what the owner sends that these filters, which are kept to be given back, would be at an interface
+/// now. None where they limit nothing any more: what they refer to is gone.
+pub fn held(
+    index: u32,
+    host: &BTreeMap<u32, Interface>,
+    filters: impl IntoIterator<Item = Filter>,
+) -> Option<Adopted> {
+    let mut interface = host.get(&index)?.clone();
+    interface.control.filters.extend(filters);
+    ingress::look(&interface, host)?.ok()
 }
 
 #[cfg(test)]

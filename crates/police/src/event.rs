@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 32] = [
+pub const EVENTS: [&str; 34] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -42,6 +42,8 @@ pub const EVENTS: [&str; 32] = [
     "limiter-stuck",
     "limit-lost",
     "limit-adopted",
+    "limit-replaced",
+    "not-given-back",
     "adopted-limit-gone",
     "not-enforced",
     "enforced-again",

@@ -120,6 +120,7 @@ impl Daemon {
         if originals.adopted > 0 {
             log.report(&Event::Adopted(originals.adopted));
             originals.release_others(&mut ports, policy);
+            ports.resume(originals.replaced());
         }
         ports.wait(answer_timeout(policy.period));
         let board = Arc::default();
@@ -202,14 +203,15 @@ impl Daemon {
         self.channels = None;
         let closed = match self.options.keep {
             // What a cluster granted ends with the lease: its guard lowers it.
-            true => self.originals.keep().map(|()| Ended::Clean),
+            true => self.originals.keep(&mut self.ports),
             false => (self.originals)
                 .restore(&mut self.ports, "the daemon was stopped")
-                .map(|restored| match restored.bad {
-                    0 => Ended::Clean,
-                    _ => Ended::NotRestored,
-                }),
+                .map(|restored| restored.bad),
         };
+        let closed = closed.map(|bad| match bad {
+            0 => Ended::Clean,
+            _ => Ended::NotRestored,
+        });
         if let Some(cluster) = self.cluster.take().filter(|_| !self.options.keep) {
             cluster.stop();
         }

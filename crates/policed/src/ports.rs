@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nicety_model::BitRate;
+use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
@@ -36,6 +37,8 @@ pub struct Ports {
     by_interfaces: BTreeSet<String>,
     /// How long an answer is waited for.
     wait: Duration,
+    /// A limit of another program waits for being replaced.
+    waits: bool,
 }
 
 /// All ports at one moment.
@@ -100,6 +103,7 @@ impl Ports {
             names,
             by_interfaces: BTreeSet::new(),
             wait: START,
+            waits: false,
         })
     }
 
@@ -179,12 +183,33 @@ impl Ports {
         wanted: Wanted,
     ) -> Result<Look, NetError> {
         self.links.look(move |links| links.look(before, &wanted));
-        let interfaces = self.links.take(Instant::now() + self.wait);
-        let look = Look::new(interfaces.transpose()?);
+        let interfaces = self.links.take(Instant::now() + self.wait).transpose()?;
+        let look = self.told(interfaces);
         let all = self.nics.keys();
         let all = all.map(|name| (name.clone(), nics.remove(name).flatten()));
         let all = all.collect();
         Ok(self.with_nics(look, all))
+    }
+
+    /// What was looked at, and what follows for the next time.
+    fn told(&mut self, mut interfaces: Option<Interfaces>) -> Look {
+        if let Some(watch) = interfaces.as_mut().and_then(|all| all.watch.take()) {
+            self.waits = watch.waits;
+            self.listener.watch(watch.interfaces);
+        }
+        Look::new(interfaces)
+    }
+
+    /// A limit of another program waits for being replaced, which the next look at everything is for.
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Goes on with limits of others that were replaced, as they are noted.
+    pub fn resume(&mut self, replaced: BTreeMap<String, (u32, RecordedLimit)>) {
+        if !replaced.is_empty() {
+            self.at_links(|links| links.resume(replaced));
+        }
     }
 
     /// With some NICs, as they were before where that is known.
@@ -255,7 +280,8 @@ impl Ports {
         let mut look = match before.survey {
             Some(survey) if count || !wanted.is_empty() => {
                 let reread = move |links: &mut Links| links.reread(survey, &wanted, count);
-                Look::new(self.links.run(self.wait, reread).transpose()?)
+                let interfaces = self.links.run(self.wait, reread).transpose()?;
+                self.told(interfaces)
             }
             survey => Look {
                 survey,

@@ -2,6 +2,7 @@
 
 use nicety_model::BitRate;
 use nicety_model::knob::{Knob, WIRE};
+use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::openvswitch::Policing;
 use nicety_netdev::policer::Policed;
@@ -70,6 +71,10 @@ impl Knobs {
                         _ => return Err(KnobError::bad(knob, value, PORT_WORDS)),
                     };
                     Policing::here().set(interface, rate)?;
+                    return Ok(());
+                }
+                if let Ok(theirs) = value.parse::<RecordedLimit>() {
+                    shapers.give_back(interface, &shapers.survey()?, &theirs)?;
                     return Ok(());
                 }
                 match value {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use nicety_model::traffic_control::{
-    Action, Bucket, Filter, Handle, OURS, Police, Qdisc, QdiscLimit, TrafficControl,
+    Action, Bucket, FIRST, Filter, Handle, OURS, Police, Qdisc, QdiscLimit, Recorded,
+    TrafficControl,
 };
 
 use super::{Adopted, By, Interface, Switch, Unknown, Way, is_deep_as_proxmoxs};
@@ -44,13 +45,14 @@ pub(super) fn look(
     }
 }
 
-/// A redirect to an interface of nicety's, or its policer.
+/// A redirect to an interface of nicety's, or to none any more, or its policer.
 fn is_ours(filter: &Filter, host: &BTreeMap<u32, Interface>) -> bool {
     let holds = |index: &u32| {
         let bucket = |qdisc: &Qdisc| qdisc.handle.major() == OURS;
         (host.get(index)).is_some_and(|to| to.control.qdiscs.iter().any(bucket))
     };
     match &filter.actions[..] {
+        [Action::Redirect(0)] => filter.priority == FIRST,
         [Action::Redirect(to)] => holds(to),
         [Action::Police(_)] => filter.kind == "matchall" && filter.handle == u32::from(OURS),
         _ => false,
@@ -69,12 +71,15 @@ fn one(
             priority: filter.priority,
         });
     }
-    let mut raw = vec![qdisc.raw.clone(), filter.raw.clone()];
+    let mut parts = vec![
+        Recorded::Qdisc(qdisc.raw.clone()),
+        Recorded::Filter(filter.raw.clone()),
+    ];
     let (by, bucket) = match filter.actions[..] {
         [Action::Police(police)] => policed(filter, police, interface)?,
         [Action::Redirect(to)] => {
             let (by, at) = redirected(filter, to, host)?;
-            raw.push(at.raw.clone());
+            parts.push(Recorded::Qdisc(at.raw.clone()));
             match at.limit {
                 Some(QdiscLimit::Bucket(bucket)) => (by, bucket),
                 _ => return Err(elsewhere(to, host)),
@@ -89,7 +94,7 @@ fn one(
         ceil: None,
         priority: filter.priority,
         burst_bytes: bucket.burst_bytes,
-        raw,
+        parts,
     })
 }
 

@@ -1,7 +1,7 @@
 //! What limits what the owner of a port receives.
 
 use nicety_model::traffic_control::{
-    Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, TrafficControl,
+    Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, Recorded, TrafficControl,
 };
 
 use super::{Adopted, By, Interface, Unknown, Way, is_deep_as_proxmoxs};
@@ -40,7 +40,7 @@ fn token_bucket(qdisc: &Qdisc, bucket: Bucket) -> Adopted {
         rate: bucket.rate,
         ceil: None,
         burst_bytes: bucket.burst_bytes,
-        raw: vec![qdisc.raw.clone()],
+        parts: vec![Recorded::Qdisc(qdisc.raw.clone())],
     }
 }
 
@@ -69,9 +69,11 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         .filter(|filter| of_it(filter.parent))
         .collect();
     let parts = qdisc_and_leaves(qdisc, control);
-    let raw = (parts.iter().map(|part| part.raw.clone()))
-        .chain(control.classes.iter().map(|class| class.raw.clone()))
-        .chain(filters.iter().map(|filter| filter.raw.clone()));
+    let qdiscs = parts.iter().map(|part| Recorded::Qdisc(part.raw.clone()));
+    let classes = (control.classes.iter()).map(|class| Recorded::Class(class.raw.clone()));
+    let all = filters
+        .iter()
+        .map(|filter| Recorded::Filter(filter.raw.clone()));
     Ok(Adopted {
         by: by(qdisc, top, &filters, control),
         way: Way::Receives,
@@ -79,7 +81,7 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         rate: rate.rate,
         ceil: (ceil.rate != rate.rate).then_some(ceil.rate),
         burst_bytes: rate.burst_bytes,
-        raw: raw.collect(),
+        parts: qdiscs.chain(classes).chain(all).collect(),
     })
 }
 

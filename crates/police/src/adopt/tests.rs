@@ -121,7 +121,11 @@ fn policers_are_those_of_the_program_whose_numbers_all_fit() {
         );
         assert_eq!(adopted.most(), BitRate::from_mbit(80));
         assert_eq!(adopted.burst_bytes, burst);
-        assert_eq!(adopted.raw, [b"ingress".to_vec(), vec![1]]);
+        let parts = [
+            Recorded::Qdisc(b"ingress".to_vec()),
+            Recorded::Filter(vec![1]),
+        ];
+        assert_eq!(adopted.parts, parts);
         assert_eq!(found.receives, None);
     }
 }
@@ -218,7 +222,7 @@ fn a_redirect_limits_by_the_bucket_that_it_leads_to() {
             (by, BitRate::from_mbit(5)),
             "{name}"
         );
-        assert_eq!(adopted.raw.len(), 3);
+        assert_eq!(adopted.parts.len(), 3);
         assert_eq!(adopted.bars().is_some(), priority == 1);
     }
     // Ours is nothing of others.
@@ -309,7 +313,7 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
         assert_eq!(adopted.rate, BitRate::from_mbit(rate));
         assert_eq!(adopted.ceil, ceil.map(BitRate::from_mbit));
         let parts = control.qdiscs.len() + control.classes.len() + control.filters.len();
-        assert_eq!(adopted.raw.len(), parts);
+        assert_eq!(adopted.parts.len(), parts);
         assert_eq!(found.sends, None);
     }
     // What no filter takes has no class, or one of several that nothing is above.

@@ -60,6 +60,7 @@ impl Daemon {
         let reload = Reload::between(&self.policy, &policy);
         self.open_channels(&policy, reload.other_tenants)?;
         self.originals.release_others(&mut self.ports, &policy);
+        ports.resume(self.originals.replaced());
         let watches = reload.ports.iter();
         let watches = watches.map(|at| match at {
             Some(at) => std::mem::take(&mut self.watches[*at]),
