@@ -10,9 +10,11 @@
 //! |---|---|---|
 //! | libvirt, `virNetDevBandwidthSet` of src/util/virnetdevbandwidth.c | `u32` for all, `police` with `mtu 64kb` | `htb 1:`, class `1:1`, leaf `2:`, `fw` filter of priority 1 |
 //! | Proxmox, `setup_tc_rate_limit` of src/PVE/Network.pm | `basic` of priority 50, `police` with `mtu 64kb` | `htb 1:`, class `1:1`, nothing else |
-//! | Open vSwitch, `netdev_linux_set_policing` and `htb_parse_qdisc_details__` of lib/netdev-linux.c | `basic` or `matchall` of priority 49, `police` with `mtu 65535` | `htb 1:`, class `1:fffe` above all others |
+//! | Open vSwitch, `netdev_linux_set_policing` and `htb_parse_qdisc_details__` of lib/netdev-linux.c | `matchall` of priority 1 (3.1), or `basic` or `matchall` of 49, `police` with `mtu 65535` | `htb 1:`, class `1:fffe` above all others |
 //! | Neutron's Linux bridge, `_add_policy_filter` and `set_tbf_bw_limit` of neutron/agent/linux/tc_lib.py | as Open vSwitch | `tbf` |
 //! | CNI bandwidth, `CreateEgressQdisc` and `createTBF` of plugins/meta/bandwidth/ifb_creator.go | `u32` of priority 1 to an `ifb` named `bwp…` with `tbf 1:` | `tbf 1:` |
+//!
+//! What the kernel tells of each is recorded in crates/netdev/tests/traffic_control.
 
 pub mod import;
 mod ingress;
@@ -174,7 +176,7 @@ pub enum Unknown {
     },
     /// A limit that no filter can come before.
     #[error(
-        "{by} limits it to {most} by a filter of priority {priority}, and none can come before that"
+        "{by} limits it to {most} by a filter of priority {priority}, and none can come before that; adopt = \"replace\" takes its place"
     )]
     First {
         /// Whose limit it is.

@@ -14,8 +14,10 @@ const MARK: &str = "police";
 const FOREIGN: &str = "of somebody else";
 /// The words of no limit.
 const NONE: &str = "none";
-/// The words of no limit where another program had one, and may have one again.
+/// The words of no limit where another program had one, or may have one again: whatever it has then is left.
 pub const TAKEN_AWAY: &str = "no limit of somebody else";
+/// The words of a limit of another program that stays where it is.
+pub const THEIRS: &str = "limit of somebody else";
 
 /// State found at a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +37,9 @@ impl Original {
     /// Whether what is found now is given back in its place. What nicety finds is its own, but for a limit of another
     /// program, or that this was taken away.
     pub fn gives_way_to(&self, words: &str) -> bool {
-        let is_theirs = |words: &str| words.parse::<RecordedLimit>().is_ok();
-        self.words != words
-            && (is_theirs(words) || words == TAKEN_AWAY && self.replaced().is_some())
+        let is_theirs = words == THEIRS || words.parse::<RecordedLimit>().is_ok();
+        let taken_away = words == TAKEN_AWAY && self.replaced().is_some();
+        self.words != words && (is_theirs || taken_away)
     }
 }
 
@@ -227,6 +229,9 @@ mod tests {
             (vec![six, TAKEN_AWAY, "40mbit wire"], TAKEN_AWAY),
             (vec![six, TAKEN_AWAY, three], three),
             (vec!["5mbit", TAKEN_AWAY], "5mbit"),
+            // Below a limit that stays, and comes and goes.
+            (vec![TAKEN_AWAY, THEIRS, "3mbit wire"], THEIRS),
+            (vec![THEIRS, TAKEN_AWAY], THEIRS),
         ] {
             let events: Vec<Event> = events.iter().map(|words| tap(words, Some(7))).collect();
             let left = left(journal(1, events));

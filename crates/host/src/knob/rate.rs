@@ -11,6 +11,8 @@ use nicety_netdev::vf::{FunctionState, Functions, Limiter};
 
 use super::{KnobError, Knobs};
 
+/// How the words of a limit end that is not nicety's.
+const FOREIGN: &str = " of somebody else";
 const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
 const PORT_WORDS: &str = "none or a rate, as in 500mbit";
 
@@ -78,7 +80,10 @@ impl Knobs {
                     return Ok(());
                 }
                 match value {
-                    "none" => shapers.remove(interface)?,
+                    // What others have at it stays.
+                    _ if value == "none" || value.ends_with(FOREIGN) => {
+                        shapers.remove(interface)?
+                    }
                     _ => {
                         let shape = port_shape(value)
                             .ok_or_else(|| KnobError::bad(knob, value, PORT_WORDS))?;
@@ -141,7 +146,7 @@ pub fn port_value(limit: &PortLimit) -> String {
         PortLimit::Open => "none".to_owned(),
         PortLimit::Limited(Shape { rate, wire: false }) => rate.to_string(),
         PortLimit::Limited(Shape { rate, wire: true }) => format!("{rate}{WIRE}"),
-        PortLimit::Foreign(kind) => format!("{kind} of somebody else"),
+        PortLimit::Foreign(kind) => format!("{kind}{FOREIGN}"),
     }
 }
 

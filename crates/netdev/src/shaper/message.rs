@@ -11,8 +11,8 @@ pub(super) use crate::tc::{
     INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_root, ingress,
 };
 use crate::tc::{
-    TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR, TCA_MIRRED_PARMS, TCA_TBF_PARMS,
-    TCA_TBF_RATE64, TCA_U32_ACT, TCA_U32_SEL, tc,
+    TC_ACT_STOLEN, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR, TCA_MIRRED_PARMS,
+    TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_U32_ACT, TCA_U32_SEL, tc,
 };
 
 /// A filter at the ingress of a port.
@@ -42,7 +42,6 @@ const TCA_TBF_BURST: u16 = 6;
 const TCA_ACT_COOKIE: u16 = 6;
 /// By which our filter is known when the interface it names is gone.
 const COOKIE: &[u8] = b"nicety";
-const TC_ACT_STOLEN: u32 = 4;
 /// TC_LINKLAYER_ETHERNET: the kernel computes the times itself and wants no table.
 const LINKLAYER_ETHERNET: u8 = 1;
 

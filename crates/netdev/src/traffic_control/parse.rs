@@ -7,7 +7,7 @@ use nicety_model::traffic_control::{
 
 use crate::raw::{Attributes, text, u16_at, u32_at, u64_at};
 use crate::tc::{
-    self, TC_ACT_SHOT, TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR,
+    self, TC_ACT_SHOT, TC_ACT_STOLEN, TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR,
     TCA_MIRRED_PARMS, TCA_POLICE_RATE64, TCA_POLICE_TBF, TCA_TBF_PARMS, TCA_TBF_RATE64,
     TCA_U32_ACT, TCA_U32_SEL,
 };
@@ -180,10 +180,13 @@ fn police(options: Attributes<'_>) -> Option<Police> {
     })
 }
 
-/// struct tc_mirred: five words of every action, what it does, and where.
+/// struct tc_mirred: five words of every action, what it does, and where. A redirect after which other actions or
+/// filters go on is another one.
 fn redirect(options: Attributes<'_>) -> Option<u32> {
     let parameters = options.find(TCA_MIRRED_PARMS)?;
-    (u32_at(parameters, 20)? == TCA_EGRESS_REDIR).then(|| u32_at(parameters, 24))?
+    let takes =
+        u32_at(parameters, 8)? == TC_ACT_STOLEN && u32_at(parameters, 20)? == TCA_EGRESS_REDIR;
+    takes.then(|| u32_at(parameters, 24))?
 }
 
 #[cfg(test)]

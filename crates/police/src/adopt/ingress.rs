@@ -17,8 +17,10 @@ const AUTOMATIC: u16 = 0xc000;
 /// `mtu 64kb`, and the longest frame that fits into 16 bits.
 const MTU_64K: u32 = 65_536;
 const MTU_MAX: u32 = 65_535;
-/// TC_RESERVED_PRIORITY_POLICE of Open vSwitch, and what Neutron writes beside it.
+/// Of `basic` in Open vSwitch, and what Neutron writes beside it.
 const PRIORITY_OVS: u16 = 49;
+/// TC_RESERVED_PRIORITY_POLICE, of `matchall` in Open vSwitch.
+const PRIORITY_OVS_MATCHALL: u16 = 1;
 const PRIORITY_PROXMOX: u16 = 50;
 /// Begin of the names that the bandwidth plugin gives.
 const IFB_CNI: &str = "bwp";
@@ -77,7 +79,8 @@ fn one(
     ];
     let (by, bucket) = match filter.actions[..] {
         [Action::Police(police)] => policed(filter, police, interface)?,
-        [Action::Redirect(to)] => {
+        // No further action gets what a redirect has taken.
+        [Action::Redirect(to), ..] => {
             let (by, at) = redirected(filter, to, host)?;
             parts.push(Recorded::Qdisc(at.raw.clone()));
             match at.limit {
@@ -112,6 +115,11 @@ fn policed(
     let by = match (filter.kind.as_str(), filter.priority, police.longest) {
         ("u32", AUTOMATIC, MTU_64K) => By::Libvirt,
         ("basic", PRIORITY_PROXMOX, MTU_64K) if is_deep_as_proxmoxs(bucket) => By::Proxmox,
+        ("matchall", PRIORITY_OVS_MATCHALL, MTU_MAX)
+            if interface.switch == Some(Switch::OpenVSwitch) =>
+        {
+            By::OpenVSwitch
+        }
         ("basic" | "matchall", PRIORITY_OVS, MTU_MAX) => match interface.switch {
             Some(Switch::OpenVSwitch) => By::OpenVSwitch,
             Some(Switch::Bridge) if filter.kind == "basic" => By::Neutron,

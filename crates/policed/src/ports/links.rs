@@ -152,7 +152,9 @@ impl Links {
                 return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };
-        let original = self.theirs.original(port, &theirs);
+        let original = self
+            .theirs
+            .original(port, &theirs, found == PortLimit::Open);
         let adopted = theirs.adopted();
         // What a tap or veth receives is what its owner sends.
         let mut now = match face.kind.as_str() {

@@ -13,7 +13,7 @@ use nicety_police::adopt::{self, Adopted, Interface, Unknown};
 use nicety_police::controller::PortSetup;
 use nicety_police::driver::Steps;
 use nicety_police::meter::Counters;
-use nicety_police::original::TAKEN_AWAY;
+use nicety_police::original::{TAKEN_AWAY, THEIRS};
 use nicety_police::policy::Adopt;
 
 use crate::Error;
@@ -257,15 +257,20 @@ impl Theirs {
         found.get(&port).cloned().unwrap_or(Found::Nothing)
     }
 
-    /// What is given back to a port in the words of its setting; none where that is what is found there.
-    pub(super) fn original(&self, port: usize, found: &Found) -> Option<String> {
-        match found {
-            _ if !self.replaces(port) => None,
-            Found::Adopted(adopted) | Found::Held(adopted) => Some(adopted.record().to_string()),
-            Found::Cleared => Some(TAKEN_AWAY.to_owned()),
-            Found::Nothing | Found::Refused(_) => {
+    /// What is given back to a port in the words of its setting; none where that is what is found there. `open` is
+    /// whether nothing limits it.
+    pub(super) fn original(&self, port: usize, found: &Found, open: bool) -> Option<String> {
+        match (found, self.says(port).adopt) {
+            (_, Adopt::Refuse) => None,
+            (Found::Adopted(_) | Found::Held(_), Adopt::Cap) => Some(THEIRS.to_owned()),
+            (Found::Adopted(adopted) | Found::Held(adopted), Adopt::Replace) => {
+                Some(adopted.record().to_string())
+            }
+            (Found::Cleared, _) => Some(TAKEN_AWAY.to_owned()),
+            (Found::Nothing | Found::Refused(_), _) => {
                 let taken = self.taken.borrow();
-                taken.get(&port).map(|taken| taken.limit.to_string())
+                let taken = taken.get(&port).map(|taken| taken.limit.to_string());
+                taken.or_else(|| open.then(|| TAKEN_AWAY.to_owned()))
             }
         }
     }
