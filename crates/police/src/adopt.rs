@@ -28,6 +28,8 @@ use nicety_model::traffic_control::{
     Bucket, FIRST, Filter, Handle, NoWayBack, Recorded, RecordedLimit, TrafficControl,
 };
 
+use crate::policy::LEAST_RATE;
+
 /// Depth of Proxmox's buckets, which is told in ticks of 64 ns.
 const BURST_PROXMOX: u64 = 1 << 20;
 const TICKS: u64 = 4096;
@@ -186,6 +188,14 @@ pub enum Unknown {
         /// Priority of its filter.
         priority: u16,
     },
+    /// A limit that is lower than nicety can set one.
+    #[error("{by} limits it to {most}, less than the least that nicety sets, {LEAST_RATE}", LEAST_RATE = LEAST_RATE)]
+    Low {
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+    },
     /// A limit that could not be given back as it was.
     #[error("{by} limits it to {most}, and that could not be given back as it was: {why}")]
     NoWayBack {
@@ -204,6 +214,16 @@ pub enum Unknown {
         /// How many.
         classes: usize,
     },
+}
+
+impl Unknown {
+    /// Whether it is something that nicety does not know; else a limit that it cannot take.
+    pub fn is_strange(&self) -> bool {
+        !matches!(
+            self,
+            Self::First { .. } | Self::Low { .. } | Self::NoWayBack { .. }
+        )
+    }
 }
 
 /// Whether a bucket is as deep as Proxmox makes them.

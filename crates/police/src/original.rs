@@ -37,9 +37,9 @@ impl Original {
     /// Whether what is found now is given back in its place. What nicety finds is its own, but for a limit of another
     /// program, or that this was taken away.
     pub fn gives_way_to(&self, words: &str) -> bool {
-        let is_theirs = words == THEIRS || words.parse::<RecordedLimit>().is_ok();
-        let taken_away = words == TAKEN_AWAY && self.replaced().is_some();
-        self.words != words && (is_theirs || taken_away)
+        let is_theirs = || words == THEIRS || words.parse::<RecordedLimit>().is_ok();
+        let taken_away = || words == TAKEN_AWAY && self.replaced().is_some();
+        self.words != words && (taken_away() || is_theirs())
     }
 }
 

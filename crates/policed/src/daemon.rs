@@ -16,6 +16,7 @@ use nicety_model::run::Naming;
 use nicety_netdev::net_admin;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
+use nicety_netdev::shaper::Changes;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::liveness::answer_timeout;
 use nicety_police::port_watch::PortWatch;
@@ -84,6 +85,8 @@ pub struct Daemon {
     trouble: Option<String>,
     last: Option<Look>,
     reconcile: Reconcile,
+    /// Changes of others that were noticed between two periods.
+    noticed: Changes,
     /// Where its clock begins.
     begin: Instant,
     /// What was last written of the state.
@@ -152,6 +155,7 @@ impl Daemon {
             trouble: None,
             last: None,
             reconcile: Reconcile::default(),
+            noticed: Changes::default(),
             begin: Instant::now(),
             written: None,
             board,
@@ -230,9 +234,12 @@ impl Daemon {
             self.report_trouble(failed.map(|error| error.to_string()));
             self.periods += 1;
             let now = self.now();
-            next = next_period(next, self.policy.period, now);
-            match self.requests.recv_timeout(next - now) {
-                Err(RecvTimeoutError::Timeout) => {}
+            next = match self.ports.hurries() {
+                true => now + self.policy.period / 2,
+                false => next_period(next, self.policy.period, now),
+            };
+            match self.wait(next - now) {
+                Err(RecvTimeoutError::Timeout) => next = next.min(self.now()),
                 Ok(ServiceRequest::Reload) => {
                     self.reload();
                     // What it says holds at once.
@@ -240,6 +247,23 @@ impl Daemon {
                 }
                 Ok(ServiceRequest::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             }
+        }
+    }
+
+    /// Waits for the next period. Where limits of others are adopted, half of the time: what they change before is seen
+    /// then, so that a port whose limit is made anew is unlimited for one period at most.
+    fn wait(&mut self, time: Duration) -> Result<ServiceRequest, RecvTimeoutError> {
+        if !self.ports.watches() {
+            return self.requests.recv_timeout(time);
+        }
+        let half = self.requests.recv_timeout(time / 2);
+        if half.is_ok() || half == Err(RecvTimeoutError::Disconnected) {
+            return half;
+        }
+        self.noticed = self.noticed.and(self.ports.changes());
+        match self.noticed.watched {
+            true => half,
+            false => self.requests.recv_timeout(time - time / 2),
         }
     }
 

@@ -37,8 +37,11 @@ pub struct Ports {
     by_interfaces: BTreeSet<String>,
     /// How long an answer is waited for.
     wait: Duration,
-    /// A limit of another program waits for being replaced.
+    /// A limit of another program waits for being replaced, or may be made anew.
     waits: bool,
+    anew: bool,
+    /// There are such limits, or may come.
+    watches: bool,
 }
 
 /// All ports at one moment.
@@ -104,6 +107,8 @@ impl Ports {
             by_interfaces: BTreeSet::new(),
             wait: START,
             waits: false,
+            anew: false,
+            watches: false,
         })
     }
 
@@ -194,15 +199,27 @@ impl Ports {
     /// What was looked at, and what follows for the next time.
     fn told(&mut self, mut interfaces: Option<Interfaces>) -> Look {
         if let Some(watch) = interfaces.as_mut().and_then(|all| all.watch.take()) {
-            self.waits = watch.waits;
+            (self.waits, self.anew) = (watch.waits, watch.anew);
+            self.watches = !watch.interfaces.is_empty();
             self.listener.watch(watch.interfaces);
         }
         Look::new(interfaces)
     }
 
-    /// A limit of another program waits for being replaced, which the next look at everything is for.
+    /// A limit of another program waits for being replaced, or may be made anew, which the next look at everything
+    /// tells.
     pub fn waits(&self) -> bool {
-        self.waits
+        self.waits || self.anew
+    }
+
+    /// Somebody may be making a limit anew: the next look comes soon.
+    pub fn hurries(&self) -> bool {
+        self.anew
+    }
+
+    /// Limits of others are adopted, whose changes are to be seen soon.
+    pub fn watches(&self) -> bool {
+        self.watches
     }
 
     /// Goes on with limits of others that were replaced, as they are noted.

@@ -39,6 +39,16 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// These and others.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            qdiscs: self.qdiscs || other.qdiscs,
+            other: self.other || other.other,
+            watched: self.watched || other.watched,
+        }
+    }
+
     /// Anything has changed.
     pub fn any(self) -> bool {
         self.qdiscs || self.other

@@ -9,16 +9,8 @@ use std::fs;
 use rustix::process::Signal;
 
 use crate::harness::alone;
-use crate::uplink::{POLICY, Uplink};
+use crate::uplink::{POLICY, THEIRS, Uplink};
 
-/// A limit of what a sends, as somebody sets it who does not police: to an interface with a bucket.
-const THEIRS: &str = "
-ip link add theirs index 5000 type ifb
-ip link set theirs up
-tc qdisc add dev theirs root handle 1: tbf rate 6mbit burst 16kb limit 64kb
-tc qdisc add dev a1 ingress
-tc filter add dev a1 parent ffff: protocol all prio 50 u32 match u32 0 0 action mirred egress redirect dev theirs
-";
 /// What is at the port, without counters.
 const SHOWN: &str = "tc qdisc show dev a1; tc qdisc show dev theirs; tc filter show dev a1 parent ffff: | \
     sed 's/index [0-9]* ref [0-9]* bind [0-9]*//; s/installed.*//'; ip -o link show type ifb | cut -d: -f2";

@@ -72,6 +72,14 @@ guarantee = \"4mbit\"
 ports = \"c1\"
 ";
 
+/// A limit of what a sends, as somebody sets it who does not police: to an interface with a bucket.
+pub const THEIRS: &str = "
+ip link add theirs index 5000 type ifb
+ip link set theirs up
+tc qdisc add dev theirs root handle 1: tbf rate 6mbit burst 16kb limit 64kb
+tc qdisc add dev a1 ingress
+tc filter add dev a1 parent ffff: protocol all prio 50 u32 match u32 0 0 action mirred egress redirect dev theirs
+";
 pub struct Uplink {
     pub lab: Lab,
     pub dir: TempDir,

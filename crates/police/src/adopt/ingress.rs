@@ -7,6 +7,8 @@ use nicety_model::traffic_control::{
     TrafficControl,
 };
 
+use crate::policy::LEAST_RATE;
+
 use super::{Adopted, By, Interface, Switch, Unknown, Way, is_deep_as_proxmoxs};
 
 /// Where filters for what comes in are, of `ingress` and of `clsact` (TC_H_MIN_INGRESS).
@@ -90,6 +92,10 @@ fn one(
         }
         _ => return Err(Unknown::Filters { filters: 1 }),
     };
+    if bucket.rate < LEAST_RATE {
+        let most = bucket.rate;
+        return Err(Unknown::Low { by, most });
+    }
     Ok(Adopted {
         by,
         way: Way::Sends,

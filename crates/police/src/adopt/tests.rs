@@ -230,6 +230,31 @@ fn a_redirect_limits_by_the_bucket_that_it_leads_to() {
 }
 
 #[test]
+fn a_limit_lower_than_nicety_sets_is_named() {
+    let bits = |bits| {
+        let police = Police {
+            rate: Some(Bucket {
+                rate: BitRate(bits),
+                burst_bytes: 1600,
+            }),
+            packets: None,
+            longest: 65_536,
+            drops: true,
+        };
+        let control = policed(filter("u32", 9, Action::Police(police)));
+        at(None, control).sends.unwrap()
+    };
+    let low = bits(8_000).unwrap_err();
+    assert!(!low.is_strange());
+    assert_eq!(
+        low.to_string(),
+        "tc limits it to 8kbit, less than the least that nicety sets, 64kbit"
+    );
+    assert_eq!(bits(64_000).unwrap().most(), BitRate(64_000));
+    assert!(bits(0).is_err());
+}
+
+#[test]
 fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
     let root = Handle::new(1, 0);
     let leaf = |kind: &str| qdisc(kind, Handle::new(2, 0), Handle::new(1, 1), None);

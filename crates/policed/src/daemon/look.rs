@@ -11,7 +11,7 @@ impl Daemon {
     /// Everything soon after a change, counters and limits in between: all limits when
     /// somebody else may have touched one.
     pub(super) fn survey(&mut self) -> Result<Look, NetError> {
-        let changes = self.ports.changes();
+        let changes = std::mem::take(&mut self.noticed).and(self.ports.changes());
         self.reconcile
             .change(changes.other || self.ports.has_functions());
         if changes.watched || self.ports.waits() {

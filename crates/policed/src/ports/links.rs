@@ -19,10 +19,6 @@ use nicety_police::{PortName, Sample, Seen};
 use super::theirs::{Found, Theirs, Watch};
 use crate::totals::sent_by;
 
-/// How long another program may take to make its limit anew: it takes the old one away first, and finds no place for
-/// the new one when ours is there already.
-const ANEW: Duration = Duration::from_millis(20);
-
 /// What to do with a limit that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -70,7 +66,7 @@ impl Links {
                 .survey_again(Arc::unwrap_or_clone(before), request)?,
             None => self.shapers.survey()?,
         };
-        self.with_snapshots(survey, wanted)
+        Ok(self.with_snapshots(survey, wanted))
     }
 
     /// The limits of some ports, after they were written; with the counters of all interfaces where these
@@ -91,7 +87,7 @@ impl Links {
             };
             survey = self.shapers.survey_again(survey, request)?;
         }
-        self.with_snapshots(survey, wanted)
+        Ok(self.with_snapshots(survey, wanted))
     }
 
     fn look_at_theirs(&self, survey: &Survey) -> Option<Watch> {
@@ -100,25 +96,20 @@ impl Links {
         survey.is_deep().then(|| self.theirs.look(named, survey))
     }
 
-    fn with_snapshots(&self, mut survey: Survey, wanted: &Wanted) -> Result<Interfaces, NetError> {
-        let mut watch = self.look_at_theirs(&survey);
-        if watch.as_ref().is_some_and(|watch| watch.bare) {
-            std::thread::sleep(ANEW);
-            survey = self.shapers.survey()?;
-            watch = self.look_at_theirs(&survey);
-        }
+    fn with_snapshots(&self, survey: Survey, wanted: &Wanted) -> Interfaces {
+        let watch = self.look_at_theirs(&survey);
         let at = since_boot();
         let snapshot = |(port, had): &(usize, Option<u32>)| {
             let name = self.name(*port)?;
             let still = had.is_some_and(|had| survey.is_still(had));
             (!still).then(|| (*port, self.interface(*port, name, &survey, at)))
         };
-        Ok(Interfaces {
+        Interfaces {
             snapshots: wanted.iter().filter_map(snapshot).collect(),
             survey: Arc::new(survey),
             at,
             watch,
-        })
+        }
     }
 
     fn name(&self, port: usize) -> Option<&str> {
@@ -137,6 +128,9 @@ impl Links {
             return Snapshot::without(Place::Unfit(why));
         };
         let theirs = self.theirs.at(port);
+        if theirs == Found::Anew {
+            return Snapshot::silent(None);
+        }
         let replaces = self.theirs.replaces(port);
         let limit = match (&found, &theirs) {
             // Theirs has come beside it, and is to go.
@@ -148,7 +142,7 @@ impl Links {
             (PortLimit::Foreign(_), Found::Refused(what)) => {
                 return Snapshot::without(Place::Theirs(what.clone()));
             }
-            (PortLimit::Foreign(kind), Found::Nothing | Found::Cleared) => {
+            (PortLimit::Foreign(kind), Found::Nothing | Found::Anew | Found::Cleared) => {
                 return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };

@@ -45,6 +45,8 @@ struct Taken {
     /// Number of the interface.
     index: u32,
     limit: RecordedLimit,
+    /// As it is noted.
+    text: String,
 }
 
 impl Taken {
@@ -62,6 +64,9 @@ pub(super) enum Found {
     Adopted(Adopted),
     /// A limit that is replaced.
     Held(Adopted),
+    /// No filter at all where a limit was a moment ago: somebody may be making it anew, and would find no place for it
+    /// if there were one of nicety's.
+    Anew,
     /// No limit any more, where one was replaced or was to be: nothing is given back.
     Cleared,
     /// A limit, or something else, that is in the way.
@@ -93,7 +98,7 @@ impl Found {
     pub(super) fn adopted(self) -> Option<Adopted> {
         match self {
             Self::Adopted(adopted) | Self::Held(adopted) => Some(adopted),
-            Self::Nothing | Self::Cleared | Self::Refused(_) => None,
+            Self::Nothing | Self::Anew | Self::Cleared | Self::Refused(_) => None,
         }
     }
 }
@@ -105,8 +110,8 @@ pub struct Watch {
     pub interfaces: BTreeSet<u32>,
     /// A limit waits for being replaced.
     pub waits: bool,
-    /// A port that was limited has no filter at all: somebody may be making it anew.
-    pub(super) bare: bool,
+    /// Somebody may be making one anew.
+    pub anew: bool,
 }
 
 impl Theirs {
@@ -131,7 +136,11 @@ impl Theirs {
 
     /// Goes on with a limit that was replaced at a port, of an interface.
     pub(super) fn resume(&self, port: usize, index: u32, limit: RecordedLimit) {
-        let taken = Taken { index, limit };
+        let taken = Taken {
+            index,
+            text: limit.to_string(),
+            limit,
+        };
         self.taken.borrow_mut().insert(port, taken);
     }
 
@@ -206,8 +215,7 @@ impl Theirs {
         for (port, index) in looked {
             let had = before.get(&port);
             let now = self.one((port, index), &host, had, taken.get(&port));
-            let held = matches!(had, Some(Found::Adopted(_) | Found::Held(_)));
-            watch.bare |= held && filters(&host, index) == 0;
+            watch.anew |= now == Found::Anew;
             watch.waits |= matches!(now, Found::Adopted(_)) && self.replaces(port);
             if now != Found::Nothing {
                 found.insert(port, now);
@@ -234,12 +242,16 @@ impl Theirs {
         if let Some(what) = adopt::look(index, host).sends {
             return Found::of(what, adopt);
         }
+        let held = matches!(had, Some(Found::Adopted(_) | Found::Held(_)));
+        if held && filters(host, index) == 0 {
+            return Found::Anew;
+        }
         if adopt != Adopt::Replace {
             return Found::Nothing;
         }
         let was_theirs = matches!(
             had,
-            Some(Found::Adopted(_) | Found::Held(_) | Found::Cleared)
+            Some(Found::Adopted(_) | Found::Held(_) | Found::Anew | Found::Cleared)
         );
         match taken {
             Some(taken) if filters(host, index) > 0 => {
@@ -260,17 +272,14 @@ impl Theirs {
     /// What is given back to a port in the words of its setting; none where that is what is found there. `open` is
     /// whether nothing limits it.
     pub(super) fn original(&self, port: usize, found: &Found, open: bool) -> Option<String> {
+        let taken = || Some(self.taken.borrow().get(&port)?.text.clone());
         match (found, self.says(port).adopt) {
             (_, Adopt::Refuse) => None,
-            (Found::Adopted(_) | Found::Held(_), Adopt::Cap) => Some(THEIRS.to_owned()),
-            (Found::Adopted(adopted) | Found::Held(adopted), Adopt::Replace) => {
-                Some(adopted.record().to_string())
-            }
+            (Found::Adopted(_), Adopt::Cap) => Some(THEIRS.to_owned()),
+            (Found::Adopted(adopted), Adopt::Replace) => Some(adopted.record().to_string()),
             (Found::Cleared, _) => Some(TAKEN_AWAY.to_owned()),
-            (Found::Nothing | Found::Refused(_), _) => {
-                let taken = self.taken.borrow();
-                let taken = taken.get(&port).map(|taken| taken.limit.to_string());
-                taken.or_else(|| open.then(|| TAKEN_AWAY.to_owned()))
+            (Found::Held(_) | Found::Nothing | Found::Anew | Found::Refused(_), _) => {
+                taken().or_else(|| open.then(|| TAKEN_AWAY.to_owned()))
             }
         }
     }

@@ -259,6 +259,8 @@ fn campaign(test: &str, adopt: &str, rewrites: u64) {
         now.unwrap().as_secs()
     });
     println!("{adopt}: seed {seed}, {rewrites} rewrites");
+    // The first restore may come before the first daemon.
+    fs::create_dir(uplink.path("state")).unwrap();
     let policy = POLICY.replace("period", &format!("adopt = \"{adopt}\"\nperiod"));
     fs::write(uplink.path("policy.toml"), policy).unwrap();
     let mut random = fastrand::Rng::with_seed(seed);

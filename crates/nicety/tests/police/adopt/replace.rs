@@ -5,9 +5,9 @@ use std::fs;
 use rustix::process::Signal;
 
 use super::kernel::Kernel;
-use super::{SHOWN, THEIRS, limited};
+use super::{SHOWN, limited};
 use crate::harness::{alone, root};
-use crate::uplink::{POLICY, Uplink};
+use crate::uplink::{POLICY, THEIRS, Uplink};
 
 /// Theirs, anew.
 fn anew(mbit: u32, priority: u32) -> String {
