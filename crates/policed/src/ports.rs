@@ -1,6 +1,7 @@
 //! The ports of a policy on this host: counters, limits.
 
 mod links;
+mod look;
 mod theirs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +14,7 @@ use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
 use nicety_police::liveness::{RESTORE, START, Silence};
-use nicety_police::snapshot::Snapshot;
-use nicety_police::{Policy, PortName, Sample, Seen};
+use nicety_police::{Policy, PortName};
 
 use crate::Error;
 use crate::functions::{Functions, Nic, Wanted as Of};
@@ -24,6 +24,7 @@ use links::{Interfaces, Wanted};
 use theirs::Theirs;
 
 pub use links::{How, Links};
+pub use look::Look;
 
 /// The kernel, in the calling process's network namespace: one thread for the plain interfaces, and one for
 /// each NIC with functions.
@@ -42,19 +43,6 @@ pub struct Ports {
     anew: bool,
     /// There are such limits, or may come.
     watches: bool,
-}
-
-/// All ports at one moment.
-pub struct Look {
-    /// None where the kernel has not answered.
-    survey: Option<Arc<Survey>>,
-    at: Duration,
-    /// Of interfaces that are not as they were, by the number of the port.
-    snapshots: BTreeMap<usize, Snapshot>,
-    /// None where the kernel has not answered.
-    nics: BTreeMap<String, Option<Arc<Nic>>>,
-    /// For how long it has not, by NIC, where that is long; of the interfaces without a name.
-    silences: BTreeMap<Option<String>, Silence>,
 }
 
 impl Ports {
@@ -375,67 +363,5 @@ impl Ports {
                 Some(worker.ask(|()| job())?.until(deadline)?.what)
             }
         }
-    }
-}
-
-impl Look {
-    fn new(interfaces: Option<Interfaces>) -> Self {
-        let (survey, at, snapshots) = match interfaces {
-            Some(all) => (Some(all.survey), all.at, all.snapshots),
-            None => (None, Duration::ZERO, Vec::new()),
-        };
-        Self {
-            survey,
-            at,
-            snapshots: snapshots.into_iter().collect(),
-            nics: BTreeMap::new(),
-            silences: BTreeMap::new(),
-        }
-    }
-
-    /// What is seen now of an interface where nothing has happened since it was seen last; none when
-    /// something may have.
-    pub fn still(&self, (index, seen): (u32, Seen)) -> Option<Seen> {
-        let sample = seen.sample.map(|sample| Sample {
-            at: self.at,
-            ..sample
-        });
-        self.survey
-            .as_ref()?
-            .is_still(index)
-            .then_some(Seen { sample, ..seen })
-    }
-
-    /// One port, by its number and name; taken out.
-    pub fn take(&mut self, number: usize, port: &PortName) -> Snapshot {
-        let silent = |group: &Option<String>| {
-            Snapshot::silent(self.silences.get(group).map(ToString::to_string))
-        };
-        match port {
-            PortName::Interface(_) => match self.snapshots.remove(&number) {
-                Some(snapshot) => snapshot,
-                None => silent(&None),
-            },
-            PortName::Vf { pf, vf } => match self.nics.get(pf) {
-                Some(Some(nic)) => nic.snapshot(*vf),
-                Some(None) | None => silent(&Some(pf.clone())),
-            },
-        }
-    }
-
-    /// A NIC that has answered.
-    pub fn nic(&self, name: &str) -> Option<&Nic> {
-        self.nics.get(name)?.as_deref()
-    }
-
-    /// All that have.
-    pub fn nics(&self) -> impl Iterator<Item = &Nic> {
-        self.nics.values().filter_map(Option::as_deref)
-    }
-
-    /// There is an interface of that name.
-    pub fn has(&self, interface: &str) -> bool {
-        let survey = self.survey.as_ref();
-        survey.is_some_and(|survey| survey.face(interface).is_some())
     }
 }

@@ -10,6 +10,7 @@ use nicety_model::traffic_control::RecordedLimit;
 use super::message::{self, FIRST, INGRESS, Redirect, Target, redirect_of};
 use super::{Face, Shape, Shapers, Survey, Way, ifb_name, is_ours};
 use crate::net_error::NetError;
+use crate::netlink::Done;
 use crate::raw::RawMessage;
 use crate::traffic_control::replay;
 
@@ -192,16 +193,12 @@ impl Shapers {
         Ok(There { ours, others })
     }
 
-    #[allow(
-        clippy::type_complexity,
-        reason = "what came of each, and what was said of it"
-    )]
     fn batch(
         &self,
         changes: Vec<(RawMessage, u16)>,
         operation: &'static str,
         port: &str,
-    ) -> Result<Vec<std::io::Result<Option<RawMessage>>>, NetError> {
+    ) -> Result<Vec<Done>, NetError> {
         self.channel
             .batch(changes)
             .map_err(|e| NetError::new(operation, port, e))

@@ -1,0 +1,88 @@
+//! What was seen of all ports.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nicety_netdev::shaper::Survey;
+use nicety_police::liveness::Silence;
+use nicety_police::snapshot::Snapshot;
+use nicety_police::{PortName, Sample, Seen};
+
+use super::links::Interfaces;
+use crate::functions::Nic;
+
+/// All ports at one moment.
+pub struct Look {
+    /// None where the kernel has not answered.
+    pub(super) survey: Option<Arc<Survey>>,
+    pub(super) at: Duration,
+    /// Of interfaces that are not as they were, by the number of the port.
+    pub(super) snapshots: BTreeMap<usize, Snapshot>,
+    /// None where the kernel has not answered.
+    pub(super) nics: BTreeMap<String, Option<Arc<Nic>>>,
+    /// For how long it has not, by NIC, where that is long; of the interfaces without a name.
+    pub(super) silences: BTreeMap<Option<String>, Silence>,
+}
+
+impl Look {
+    pub(super) fn new(interfaces: Option<Interfaces>) -> Self {
+        let (survey, at, snapshots) = match interfaces {
+            Some(all) => (Some(all.survey), all.at, all.snapshots),
+            None => (None, Duration::ZERO, Vec::new()),
+        };
+        Self {
+            survey,
+            at,
+            snapshots: snapshots.into_iter().collect(),
+            nics: BTreeMap::new(),
+            silences: BTreeMap::new(),
+        }
+    }
+
+    /// What is seen now of an interface where nothing has happened since it was seen last; none when
+    /// something may have.
+    pub fn still(&self, (index, seen): (u32, Seen)) -> Option<Seen> {
+        let sample = seen.sample.map(|sample| Sample {
+            at: self.at,
+            ..sample
+        });
+        self.survey
+            .as_ref()?
+            .is_still(index)
+            .then_some(Seen { sample, ..seen })
+    }
+
+    /// One port, by its number and name; taken out.
+    pub fn take(&mut self, number: usize, port: &PortName) -> Snapshot {
+        let silent = |group: &Option<String>| {
+            Snapshot::silent(self.silences.get(group).map(ToString::to_string))
+        };
+        match port {
+            PortName::Interface(_) => match self.snapshots.remove(&number) {
+                Some(snapshot) => snapshot,
+                None => silent(&None),
+            },
+            PortName::Vf { pf, vf } => match self.nics.get(pf) {
+                Some(Some(nic)) => nic.snapshot(*vf),
+                Some(None) | None => silent(&Some(pf.clone())),
+            },
+        }
+    }
+
+    /// A NIC that has answered.
+    pub fn nic(&self, name: &str) -> Option<&Nic> {
+        self.nics.get(name)?.as_deref()
+    }
+
+    /// All that have.
+    pub fn nics(&self) -> impl Iterator<Item = &Nic> {
+        self.nics.values().filter_map(Option::as_deref)
+    }
+
+    /// There is an interface of that name.
+    pub fn has(&self, interface: &str) -> bool {
+        let survey = self.survey.as_ref();
+        survey.is_some_and(|survey| survey.face(interface).is_some())
+    }
+}
