@@ -263,11 +263,13 @@ impl Shapers {
         let is_theirs = |filter: &Redirect| !is_ours(filter, Some(ifb));
         let others = there.iter().any(is_theirs);
         if lost {
-            let request = match others {
-                true => message::remove_redirect(face.index),
-                false => message::ingress(libc::RTM_DELQDISC, face.index),
+            let requests = match others {
+                true => replace::remove_ours(face, &self.there(face, Some(ifb))?),
+                false => vec![(message::ingress(libc::RTM_DELQDISC, face.index), 0)],
             };
-            self.change(request, 0, "renew limit of", &face.name)?;
+            for (request, flags) in requests {
+                self.change(request, flags, "renew limit of", &face.name)?;
+            }
         }
         if (lost && !others) || survey.ingress(face.index).is_none() {
             let request = message::ingress(libc::RTM_NEWQDISC, face.index);
@@ -363,16 +365,19 @@ impl Shapers {
             return Ok(());
         }
         let ifb = survey.limiter_of(link).map(|ifb| ifb.index);
-        let there = self.redirects(link)?;
-        let ours = there.iter().filter(|filter| is_ours(filter, ifb)).count();
-        let request = match (ours, there.len() - ours) {
+        let there = self.there(link, ifb)?;
+        let qdisc = || vec![(message::ingress(libc::RTM_DELQDISC, link.index), 0)];
+        let requests = match (there.ours.len(), there.others.len()) {
             // Made for a limit that was never finished.
-            (0, 0) if ifb.is_some() => message::ingress(libc::RTM_DELQDISC, link.index),
+            (0, 0) if ifb.is_some() => qdisc(),
             (0, _) => return Ok(()),
-            (_, 0) => message::ingress(libc::RTM_DELQDISC, link.index),
-            (_, _) => message::remove_redirect(link.index),
+            (_, 0) => qdisc(),
+            (_, _) => replace::remove_ours(link, &there),
         };
-        self.change(request, 0, "remove limit of", &link.name)
+        for (request, flags) in requests {
+            self.change(request, flags, "remove limit of", &link.name)?;
+        }
+        Ok(())
     }
 
     /// Removes the interfaces made for ports that are gone; returns how many.

@@ -31,9 +31,9 @@ pub enum GivenBack {
 }
 
 /// Filters at the ingress of a port.
-struct There {
-    ours: Vec<(Redirect, RawMessage)>,
-    others: Vec<(Redirect, RawMessage)>,
+pub(super) struct There {
+    pub(super) ours: Vec<(Redirect, RawMessage)>,
+    pub(super) others: Vec<(Redirect, RawMessage)>,
 }
 
 impl Shapers {
@@ -181,7 +181,7 @@ impl Shapers {
         }
     }
 
-    fn there(&self, face: &Face, ifb: Option<u32>) -> Result<There, NetError> {
+    pub(super) fn there(&self, face: &Face, ifb: Option<u32>) -> Result<There, NetError> {
         let filters = self
             .channel
             .query(message::dump_filters(face.index, INGRESS), NLM_F_DUMP)
@@ -211,7 +211,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Removes our filters; with all of their priority where no other has it, so that no empty table is left.
-fn remove_ours(face: &Face, there: &There) -> Vec<(RawMessage, u16)> {
+pub(super) fn remove_ours(face: &Face, there: &There) -> Vec<(RawMessage, u16)> {
     if there.ours.is_empty() {
         return Vec::new();
     }

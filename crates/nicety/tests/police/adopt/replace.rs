@@ -144,6 +144,32 @@ fn a_limit_is_taken_followed_and_given_back() {
     assert!(!ifbs.contains(&format!("nicety{index}")), "{ifbs}");
 }
 
+/// A program may come just when its place is free, and puts its filter beside nicety's: that one alone goes.
+#[test]
+fn a_filter_of_the_same_priority_beside_nicetys_stays() {
+    let _alone = alone();
+    let Some(uplink) = limited("a_filter_of_the_same_priority_beside_nicetys_stays") else {
+        return;
+    };
+    replacing(&uplink);
+    uplink.lab.sh("tc qdisc del dev a1 ingress");
+    let daemon = uplink.daemon(&[]);
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    uplink
+        .lab
+        .sh(&THEIRS.lines().last().unwrap().replace("prio 50", "prio 1"));
+    assert_eq!(filters(&uplink), "2");
+    uplink.police(&["restore"]).run().assert_code(0);
+    let left = uplink
+        .lab
+        .sh("tc filter show dev a1 parent ffff: | grep mirred");
+    assert_eq!(left.matches("device theirs").count(), 1, "{left}");
+    assert_eq!(left.lines().count(), 1, "{left}");
+    let ifbs = uplink.lab.sh("ip -o link show type ifb | cut -d: -f2");
+    assert_eq!(ifbs.trim(), "theirs");
+}
+
 #[test]
 fn a_limit_that_could_not_be_given_back_is_refused() {
     let _alone = alone();
