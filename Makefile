@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz faults faults-cluster audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fate bench-fleet setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults faults-cluster faults-adopt audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fate bench-fleet setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -30,6 +30,10 @@ faults: ## accidents in everything that changes a machine: kills, failing calls,
 faults-cluster: ## accidents in one cap over many hosts: daemons, leader, etcd, network, certificates; a table; 15 min
 	@scripts/setup.sh test
 	@scripts/faults-cluster.sh
+
+faults-adopt: ## limits of other programs, rewritten 1,000 times with kills and restarts; a table; 15 min
+	@scripts/setup.sh test
+	@scripts/faults-adopt.sh
 
 bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench

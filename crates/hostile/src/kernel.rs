@@ -50,6 +50,28 @@ pub(crate) const DEVLINK: Target = Target {
     },
 };
 
+pub(crate) const TRAFFIC_CONTROL: Target = Target {
+    name: "traffic_control",
+    run: hostile::traffic_control,
+    seeds: |_| {
+        let recorded = RECORDED.iter().map(|messages| messages.to_vec());
+        // One message by itself, too.
+        recorded.chain([bucket()]).collect()
+    },
+};
+
+macro_rules! recorded {
+    ($($name:literal)*) => {
+        [$(include_bytes!(concat!("../../netdev/tests/traffic_control/", $name, ".nl"))),*]
+    };
+}
+
+/// What the kernel told of limits that other programs had set.
+const RECORDED: [&[u8]; 9] = recorded!(
+    "cni" "libvirt" "libvirt-fq_codel" "neutron" "openvswitch-hfsc" "openvswitch-htb" "openvswitch-offload"
+    "openvswitch-policing" "proxmox"
+);
+
 /// An attribute (struct nlattr) with its padding.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);

@@ -42,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     kernel::LINK,
     kernel::FUNCTIONS,
     kernel::DEVLINK,
+    kernel::TRAFFIC_CONTROL,
 ];
 
 /// Gives bytes to the target of this name; does nothing when there is none.

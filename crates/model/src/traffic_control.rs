@@ -1,10 +1,14 @@
 //! What limits an interface in the kernel, whoever has set it: queueing disciplines, their classes, filters and the
 //! filters' actions (tc(8)), as values.
 
+mod recorded;
+
 use std::fmt;
 use std::time::Duration;
 
 use crate::BitRate;
+
+pub use recorded::{NoWayBack, NotRecorded, Recorded, RecordedLimit};
 
 /// Major number of every discipline, and number of every policer, that nicety makes: `nc`.
 pub const OURS: u16 = 0x6e63;

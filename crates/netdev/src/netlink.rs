@@ -4,6 +4,10 @@
 //! by the kernel before `recv` is called, and a socket stays in the namespace it was opened in,
 //! so that no thread has to live there.
 
+mod batch;
+
+pub(crate) use batch::Done;
+
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};

@@ -13,6 +13,7 @@ mod changes;
 mod counters;
 mod message;
 mod refresh;
+mod replace;
 mod root;
 mod survey;
 
@@ -31,6 +32,7 @@ use message::{BUCKET, FIRST, INGRESS, ROOT, Redirect, Target};
 
 pub use changes::{ChangeListener, Changes};
 pub use refresh::{Limits, SurveyRequest};
+pub use replace::GivenBack;
 pub use survey::{Bucket, Face, Survey};
 
 /// How long a bucket may send at the link's rate when nothing else is said.
@@ -220,6 +222,18 @@ impl Shapers {
         shape: Shape,
         burst: Duration,
     ) -> Result<(), NetError> {
+        let ifb = self.limiter(face, survey, shape, burst)?;
+        self.divert(face, survey, ifb)
+    }
+
+    /// The interface with the bucket of a port, made where it is missing: its number.
+    fn limiter(
+        &self,
+        face: &Face,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<u32, NetError> {
         let name = ifb_name(face.index);
         if survey.made_for(face.index).is_none() {
             let among = limiter_index(face.index);
@@ -236,19 +250,26 @@ impl Shapers {
         if !ifb.up {
             self.links.set_up(&name)?;
         }
+        Ok(ifb.index)
+    }
+
+    /// Sends what comes in at a port to the interface with its bucket.
+    fn divert(&self, face: &Face, survey: &Survey, ifb: u32) -> Result<(), NetError> {
         let there = match survey.ingress(face.index) {
             Some(_) => self.redirects(face)?,
             None => Vec::new(),
         };
         let lost = there.iter().any(|filter| filter.target == Target::Lost);
-        let is_theirs = |filter: &Redirect| !is_ours(filter, Some(ifb.index));
+        let is_theirs = |filter: &Redirect| !is_ours(filter, Some(ifb));
         let others = there.iter().any(is_theirs);
         if lost {
-            let request = match others {
-                true => message::remove_redirect(face.index),
-                false => message::ingress(libc::RTM_DELQDISC, face.index),
+            let requests = match others {
+                true => replace::remove_ours(face, &self.there(face, Some(ifb))?),
+                false => vec![(message::ingress(libc::RTM_DELQDISC, face.index), 0)],
             };
-            self.change(request, 0, "renew limit of", &face.name)?;
+            for (request, flags) in requests {
+                self.change(request, flags, "renew limit of", &face.name)?;
+            }
         }
         if (lost && !others) || survey.ingress(face.index).is_none() {
             let request = message::ingress(libc::RTM_NEWQDISC, face.index);
@@ -264,7 +285,7 @@ impl Shapers {
             return Err(NetError::new("limit", &face.name, why));
         }
         if there.iter().all(is_theirs) {
-            let request = message::redirect(face.index, ifb.index);
+            let request = message::redirect(face.index, ifb);
             self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name)?;
         }
         Ok(())
@@ -344,16 +365,19 @@ impl Shapers {
             return Ok(());
         }
         let ifb = survey.limiter_of(link).map(|ifb| ifb.index);
-        let there = self.redirects(link)?;
-        let ours = there.iter().filter(|filter| is_ours(filter, ifb)).count();
-        let request = match (ours, there.len() - ours) {
+        let there = self.there(link, ifb)?;
+        let qdisc = || vec![(message::ingress(libc::RTM_DELQDISC, link.index), 0)];
+        let requests = match (there.ours.len(), there.others.len()) {
             // Made for a limit that was never finished.
-            (0, 0) if ifb.is_some() => message::ingress(libc::RTM_DELQDISC, link.index),
+            (0, 0) if ifb.is_some() => qdisc(),
             (0, _) => return Ok(()),
-            (_, 0) => message::ingress(libc::RTM_DELQDISC, link.index),
-            (_, _) => message::remove_redirect(link.index),
+            (_, 0) => qdisc(),
+            (_, _) => replace::remove_ours(link, &there),
         };
-        self.change(request, 0, "remove limit of", &link.name)
+        for (request, flags) in requests {
+            self.change(request, flags, "remove limit of", &link.name)?;
+        }
+        Ok(())
     }
 
     /// Removes the interfaces made for ports that are gone; returns how many.

@@ -26,6 +26,7 @@ pub(crate) const TCA_POLICE_RATE64: u16 = 8;
 pub(crate) const TCA_MIRRED_PARMS: u16 = 2;
 pub(crate) const TCA_EGRESS_REDIR: u32 = 1;
 pub(crate) const TC_ACT_SHOT: u32 = 2;
+pub(crate) const TC_ACT_STOLEN: u32 = 4;
 /// Bytes of struct tcmsg.
 pub(crate) const TC_HEADER: usize = 20;
 

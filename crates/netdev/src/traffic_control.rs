@@ -1,18 +1,21 @@
 //! What limits interfaces, whoever has set it (RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER).
 
 mod parse;
+pub(crate) mod replay;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use libc::{RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
 use netlink_sys::protocols::NETLINK_ROUTE;
-use nicety_model::traffic_control::{Handle, Qdisc, TrafficControl};
+use nicety_model::traffic_control::{Filter, Handle, Qdisc, TrafficControl};
 
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
-use crate::raw::RawMessage;
+use crate::raw::{RawMessage, u16_at, u32_at};
 use crate::tc;
+
+pub use replay::can_return;
 
 /// Disciplines that take what comes in; `clsact` what goes out, too.
 const CLSACT: &str = "clsact";
@@ -124,10 +127,53 @@ fn parents(qdisc: &Qdisc) -> Vec<Handle> {
     }
 }
 
+/// A filter of the kernel's message about it, behind the netlink header; none for other messages.
+pub fn filter_of(body: &[u8]) -> Option<Filter> {
+    parse::filter(body)
+}
+
+/// What messages of the kernel tell of interfaces, by number: disciplines, classes and filters, each with its netlink
+/// header, as tests have recorded them.
+#[doc(hidden)]
+pub fn recorded(mut messages: &[u8]) -> BTreeMap<u32, TrafficControl> {
+    const NETLINK_HEADER: usize = 16;
+    let mut all: BTreeMap<u32, TrafficControl> = BTreeMap::new();
+    while let (Some(length), Some(kind)) = (u32_at(messages, 0), u16_at(messages, 4)) {
+        let Some(body) = messages.get(NETLINK_HEADER..length as usize) else {
+            break;
+        };
+        let index = u32_at(body, 4).unwrap_or_default();
+        let qdisc = parse::qdisc(body).map(|(_, qdisc)| qdisc);
+        let chosen = qdisc.filter(|qdisc| qdisc.handle != Handle(0));
+        let (class, filter) = (parse::class(body), parse::filter(body));
+        match (kind, chosen, class, filter) {
+            (RTM_NEWQDISC, Some(qdisc), _, _) => all.entry(index).or_default().qdiscs.push(qdisc),
+            (RTM_NEWTCLASS, _, Some(class), _) => {
+                all.entry(index).or_default().classes.push(class);
+            }
+            (RTM_NEWTFILTER, _, _, Some(filter)) => {
+                all.entry(index).or_default().filters.push(filter);
+            }
+            _ => {}
+        }
+        let next = (length as usize).next_multiple_of(4);
+        messages = messages.get(next..).unwrap_or_default();
+    }
+    all
+}
+
 /// Reads bytes as answers about disciplines, classes and filters.
 #[doc(hidden)]
 pub fn hostile(bytes: &[u8]) {
+    for (index, control) in recorded(bytes) {
+        for filter in &control.filters {
+            let _ = replay::filter(&filter.raw);
+        }
+        let _ = (index, control.redirects().count());
+    }
     parse::qdisc(bytes);
     parse::class(bytes);
     parse::filter(bytes);
+    let _ = replay::filter(bytes);
+    let _ = replay::remove(bytes);
 }

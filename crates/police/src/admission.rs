@@ -124,7 +124,11 @@ pub enum Unusable {
     },
     /// Another program limits it, and the policy does not say what to do with that.
     #[error(
-        "{by} limits {on} to {most} already; write adopt = \"cap\" to share below that, or remove it: tc qdisc del dev {on} ingress"
+        "{by} limits {on} to {most} already; write {}, or remove it: tc qdisc del dev {on} ingress",
+        match barred {
+            false => "adopt = \"cap\" to share below that",
+            true => "adopt = \"replace\" to take its place",
+        }
     )]
     Limited {
         /// The port.
@@ -133,10 +137,21 @@ pub enum Unusable {
         by: By,
         /// Its rate.
         most: BitRate,
+        /// Nothing can come before it.
+        barred: bool,
+    },
+    /// Another program limits it in a way that cannot be adopted.
+    #[error("{on} has a limit that cannot be adopted: {what}; see tc filter show dev {on} ingress")]
+    NotAdoptable {
+        /// The port.
+        on: String,
+        /// What it is.
+        what: Unknown,
     },
     /// Another program does what is no limit.
     #[error(
-        "{on} has filters of somebody else that are no limit to adopt: {what}; remove them, see tc filter show dev {on} ingress"
+        "{on} has filters of somebody else that are no limit to adopt: {what}; remove them, see tc filter show dev \
+         {on} ingress; if a program sets its limits so, please report what that shows"
     )]
     Strange {
         /// The port.
@@ -246,6 +261,11 @@ fn place(port: &PortName, candidate: &Candidate, absent_ok: bool) -> Result<(), 
                 on: port.to_string(),
                 by: adopted.by,
                 most: adopted.most(),
+                barred: adopted.bars().is_some(),
+            },
+            Err(what) if !what.is_strange() => Unusable::NotAdoptable {
+                on: port.to_string(),
+                what: what.clone(),
             },
             Err(what) => Unusable::Strange {
                 on: port.to_string(),

@@ -10,9 +10,11 @@
 //! |---|---|---|
 //! | libvirt, `virNetDevBandwidthSet` of src/util/virnetdevbandwidth.c | `u32` for all, `police` with `mtu 64kb` | `htb 1:`, class `1:1`, leaf `2:`, `fw` filter of priority 1 |
 //! | Proxmox, `setup_tc_rate_limit` of src/PVE/Network.pm | `basic` of priority 50, `police` with `mtu 64kb` | `htb 1:`, class `1:1`, nothing else |
-//! | Open vSwitch, `netdev_linux_set_policing` and `htb_parse_qdisc_details__` of lib/netdev-linux.c | `basic` or `matchall` of priority 49, `police` with `mtu 65535` | `htb 1:`, class `1:fffe` above all others |
+//! | Open vSwitch, `netdev_linux_set_policing` and `htb_parse_qdisc_details__` of lib/netdev-linux.c | `matchall` of priority 1 (3.1), or `basic` or `matchall` of 49, `police` with `mtu 65535` | `htb 1:`, class `1:fffe` above all others |
 //! | Neutron's Linux bridge, `_add_policy_filter` and `set_tbf_bw_limit` of neutron/agent/linux/tc_lib.py | as Open vSwitch | `tbf` |
 //! | CNI bandwidth, `CreateEgressQdisc` and `createTBF` of plugins/meta/bandwidth/ifb_creator.go | `u32` of priority 1 to an `ifb` named `bwp…` with `tbf 1:` | `tbf 1:` |
+//!
+//! What the kernel tells of each is recorded in crates/netdev/tests/traffic_control.
 
 pub mod import;
 mod ingress;
@@ -22,7 +24,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use nicety_model::BitRate;
-use nicety_model::traffic_control::{Bucket, FIRST, Handle, TrafficControl};
+use nicety_model::traffic_control::{
+    Bucket, FIRST, Filter, Handle, NoWayBack, Recorded, RecordedLimit, TrafficControl,
+};
+
+use crate::policy::LEAST_RATE;
 
 /// Depth of Proxmox's buckets, which is told in ticks of 64 ns.
 const BURST_PROXMOX: u64 = 1 << 20;
@@ -103,13 +109,21 @@ pub struct Adopted {
     /// Priority of its filter: lower ones are asked first. 0 at the root, where there is none.
     pub priority: u16,
     /// The kernel's messages about all its parts, in the order in which they were made: what puts it back.
-    pub raw: Vec<Vec<u8>>,
+    pub parts: Vec<Recorded>,
 }
 
 impl Adopted {
     /// What the owner gets at most.
     pub fn most(&self) -> BitRate {
         self.ceil.unwrap_or(self.rate)
+    }
+
+    /// As it is kept until it is given back.
+    pub fn record(&self) -> RecordedLimit {
+        RecordedLimit {
+            words: format!("{} of {}", self.most(), self.by),
+            parts: self.parts.clone(),
+        }
     }
 
     /// Why it cannot be shared below; none where a filter of nicety's can come before it.
@@ -164,7 +178,7 @@ pub enum Unknown {
     },
     /// A limit that no filter can come before.
     #[error(
-        "{by} limits it to {most} by a filter of priority {priority}, and none can come before that"
+        "{by} limits it to {most} by a filter of priority {priority}, and none can come before that; adopt = \"replace\" takes its place"
     )]
     First {
         /// Whose limit it is.
@@ -174,6 +188,24 @@ pub enum Unknown {
         /// Priority of its filter.
         priority: u16,
     },
+    /// A limit that is lower than nicety can set one.
+    #[error("{by} limits it to {most}, less than the least that nicety sets, {LEAST_RATE}", LEAST_RATE = LEAST_RATE)]
+    Low {
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+    },
+    /// A limit that could not be given back as it was.
+    #[error("{by} limits it to {most}, and that could not be given back as it was: {why}")]
+    NoWayBack {
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+        /// Why not.
+        why: NoWayBack,
+    },
     /// Classes of which not one takes all.
     #[error("htb {handle} has {classes} classes, and none of them takes all frames")]
     Classes {
@@ -182,6 +214,16 @@ pub enum Unknown {
         /// How many.
         classes: usize,
     },
+}
+
+impl Unknown {
+    /// Whether it is something that nicety does not know; else a limit that it cannot take.
+    pub fn is_strange(&self) -> bool {
+        !matches!(
+            self,
+            Self::First { .. } | Self::Low { .. } | Self::NoWayBack { .. }
+        )
+    }
 }
 
 /// Whether a bucket is as deep as Proxmox makes them.
@@ -220,6 +262,18 @@ pub fn look(index: u32, host: &BTreeMap<u32, Interface>) -> Found {
         }
     }
     Found { sends, receives }
+}
+
+/// The limit of what the owner sends that these filters, which are kept to be given back, would be at an interface
+/// now. None where they limit nothing any more: what they refer to is gone.
+pub fn held(
+    index: u32,
+    host: &BTreeMap<u32, Interface>,
+    filters: impl IntoIterator<Item = Filter>,
+) -> Option<Adopted> {
+    let mut interface = host.get(&index)?.clone();
+    interface.control.filters.extend(filters);
+    ingress::look(&interface, host)?.ok()
 }
 
 #[cfg(test)]

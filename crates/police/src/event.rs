@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 34] = [
+pub const EVENTS: [&str; 36] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -44,6 +44,8 @@ pub const EVENTS: [&str; 34] = [
     "limiter-stuck",
     "limit-lost",
     "limit-adopted",
+    "limit-replaced",
+    "not-given-back",
     "adopted-limit-gone",
     "not-enforced",
     "enforced-again",

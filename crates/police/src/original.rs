@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::journal::{Event, Journal, Outcome, Phase};
 use nicety_model::knob::{Change, Knob};
+use nicety_model::traffic_control::RecordedLimit;
 
 use crate::policy::PortName;
 
@@ -13,6 +14,10 @@ const MARK: &str = "police";
 const FOREIGN: &str = "of somebody else";
 /// The words of no limit.
 const NONE: &str = "none";
+/// The words of no limit where another program had one, or may have one again: whatever it has then is left.
+pub const TAKEN_AWAY: &str = "no limit of somebody else";
+/// The words of a limit of another program that stays where it is.
+pub const THEIRS: &str = "limit of somebody else";
 
 /// State found at a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +26,21 @@ pub struct Original {
     pub words: String,
     /// The number of its interface, which stays when it gets another name; none for a function.
     pub index: Option<u32>,
+}
+
+impl Original {
+    /// The limit of another program that was replaced, and is given back.
+    pub fn replaced(&self) -> Option<RecordedLimit> {
+        self.words.parse().ok()
+    }
+
+    /// Whether what is found now is given back in its place. What nicety finds is its own, but for a limit of another
+    /// program, or that this was taken away.
+    pub fn gives_way_to(&self, words: &str) -> bool {
+        let is_theirs = || words == THEIRS || words.parse::<RecordedLimit>().is_ok();
+        let taken_away = || words == TAKEN_AWAY && self.replaced().is_some();
+        self.words != words && (taken_away() || is_theirs())
+    }
 }
 
 /// The setting of a port by its name: `tap0`, `eth0/vf3`.
@@ -64,18 +84,22 @@ pub fn is_left_open(journal: &Journal, boot_id: &str, netns: u64) -> bool {
     open && head.is_some_and(|(_, boot, ns)| boot == boot_id && ns == netns)
 }
 
-/// What is still to be put back, by port. The first value found is the one from before; a port that was put
-/// back, or went away with its limit, begins anew.
+/// What is still to be put back, by port. The first value found is the one from before, but for what another program
+/// has set since in the place of what was found; a port that was put back, or went away with its limit, begins anew.
 pub fn left(journal: Journal) -> BTreeMap<String, Original> {
     let mut values = BTreeMap::new();
     for event in journal.events {
         match event {
             Event::Intent { change } => {
                 if let Some(port) = port(change.knob) {
-                    values.entry(port).or_insert(Original {
+                    let found = Original {
                         index: marked(&change.to),
                         words: change.from,
-                    });
+                    };
+                    let first: &mut Original = values.entry(port).or_insert(found.clone());
+                    if first.gives_way_to(&found.words) {
+                        *first = found;
+                    }
                 }
             }
             Event::Undone { knob, .. } => {
@@ -90,7 +114,8 @@ pub fn left(journal: Journal) -> BTreeMap<String, Original> {
 /// Whether nothing but theirs is at a port where a limit of another program was found, and left: they may have
 /// changed it since, or taken it away.
 fn is_theirs_again(words: &str, now: &str) -> bool {
-    words.ends_with(FOREIGN) && (now.ends_with(FOREIGN) || now == NONE)
+    let is_theirs = words.ends_with(FOREIGN) || words.parse::<RecordedLimit>().is_ok();
+    is_theirs && (now.ends_with(FOREIGN) || now == NONE)
 }
 
 /// What becomes of a port that is to have `words` again and has `now`, none when it is gone; none where they
@@ -99,6 +124,8 @@ pub fn without_writing(words: &str, now: Option<&str>) -> Option<Outcome> {
     match now {
         None => Some(Outcome::Gone),
         Some(now) if now == words => Some(Outcome::Untouched),
+        // What is at the port says whether it is to be there again.
+        Some(NONE) if words.parse::<RecordedLimit>().is_ok() => None,
         Some(now) if is_theirs_again(words, now) => Some(Outcome::Untouched),
         Some(now) if now.ends_with(FOREIGN) => Some(Outcome::Foreign {
             found: now.to_owned(),
@@ -187,6 +214,40 @@ mod tests {
             let left = left(journal(1, events));
             let left = left.get("tap0").map(|was| (was.words.as_str(), was.index));
             assert_eq!(left, wanted);
+        }
+    }
+
+    #[test]
+    fn what_another_program_has_set_last_is_given_back() {
+        let (six, three) = ("6mbit of tc raw q:00,f:01", "3mbit of tc raw q:00,f:02");
+        for (events, wanted) in [
+            // A limit that came later, another one, and nicety's own words, which are found in its place.
+            (vec!["none", six], six),
+            (vec![six, three, "3mbit wire"], three),
+            (vec![six, "none"], six),
+            (vec![six, TAKEN_AWAY], TAKEN_AWAY),
+            (vec![six, TAKEN_AWAY, "40mbit wire"], TAKEN_AWAY),
+            (vec![six, TAKEN_AWAY, three], three),
+            (vec!["5mbit", TAKEN_AWAY], "5mbit"),
+            // Below a limit that stays, and comes and goes.
+            (vec![TAKEN_AWAY, THEIRS, "3mbit wire"], THEIRS),
+            (vec![THEIRS, TAKEN_AWAY], THEIRS),
+        ] {
+            let events: Vec<Event> = events.iter().map(|words| tap(words, Some(7))).collect();
+            let left = left(journal(1, events));
+            assert_eq!(left["tap0"].words, wanted);
+        }
+        // They may have set it anew, or nicety's is there: the port itself tells.
+        for (now, outcome) in [
+            ("ingress of somebody else", Some(Outcome::Untouched)),
+            ("none", None),
+            ("3mbit wire", None),
+        ] {
+            assert_eq!(without_writing(six, Some(now)), outcome, "{now}");
+        }
+        for words in [six, TAKEN_AWAY] {
+            let now = Some("ingress of somebody else");
+            assert_eq!(read_back(words, now), Outcome::Restored);
         }
     }
 

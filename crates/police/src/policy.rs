@@ -82,6 +82,8 @@ pub enum Adopt {
     Refuse,
     /// Take them for the port's hard limit, and share below that. Theirs stay as they are.
     Cap,
+    /// The same, and theirs goes until it is given back. A tenant's own cap counts in the place of theirs.
+    Replace,
 }
 
 /// How a tenant's guest reaches the daemon.

@@ -127,6 +127,7 @@ impl PortWatch {
         if adopted != self.adopted {
             self.adopted = adopted;
             observed.events.push(match adopted {
+                Some((by, most)) if snapshot.replaces => PortEvent::Replaced { by, most },
                 Some((by, most)) => PortEvent::Adopted { by, most },
                 None => PortEvent::NotAdopted,
             });

@@ -19,6 +19,8 @@ pub struct Snapshot {
     pub counts: Option<Counts>,
     /// What another program has set, below which it is limited.
     pub adopted: Option<Adopted>,
+    /// That is replaced, and given back at the end.
+    pub replaces: bool,
 }
 
 /// What stands under a port's name.
@@ -50,6 +52,7 @@ impl Snapshot {
             setup: None,
             counts: None,
             adopted: None,
+            replaces: false,
         }
     }
 

@@ -17,6 +17,7 @@ use nicety_model::run::Naming;
 use nicety_netdev::net_admin;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
+use nicety_netdev::shaper::Changes;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::liveness::answer_timeout;
 use nicety_police::port_watch::PortWatch;
@@ -95,6 +96,8 @@ pub struct Daemon {
     trouble: Option<String>,
     last: Option<Look>,
     reconcile: Reconcile,
+    /// Changes of others that were noticed between two periods.
+    noticed: Changes,
     /// Where its clock begins.
     begin: Instant,
     /// What was last written of the state.
@@ -137,7 +140,8 @@ impl Daemon {
         if originals.adopted > 0 {
             log.report(&Event::Adopted(originals.adopted));
             let names = Arc::clone(ports.names());
-            originals.release_others(&mut ports, &names);
+            originals.release_others(&mut ports, &names, policy);
+            ports.resume(originals.replaced());
         }
         ports.wait(answer_timeout(policy.period));
         let board = Arc::default();
@@ -170,6 +174,7 @@ impl Daemon {
             trouble: None,
             last: None,
             reconcile: Reconcile::default(),
+            noticed: Changes::default(),
             begin: Instant::now(),
             written: None,
             board,
@@ -221,14 +226,15 @@ impl Daemon {
         self.channels = None;
         let closed = match self.options.keep {
             // What a cluster granted ends with the lease: its guard lowers it.
-            true => self.originals.keep().map(|()| Ended::Clean),
+            true => self.originals.keep(&mut self.ports),
             false => (self.originals)
                 .restore(&mut self.ports, "the daemon was stopped")
-                .map(|restored| match restored.bad {
-                    0 => Ended::Clean,
-                    _ => Ended::NotRestored,
-                }),
+                .map(|restored| restored.bad),
         };
+        let closed = closed.map(|bad| match bad {
+            0 => Ended::Clean,
+            _ => Ended::NotRestored,
+        });
         if let Some(cluster) = self.cluster.take().filter(|_| !self.options.keep) {
             cluster.stop();
         }
@@ -246,9 +252,15 @@ impl Daemon {
             self.errors += u64::from(failed.is_some());
             self.report_trouble(failed.map(|error| error.to_string()));
             self.periods += 1;
-            next = next_period(next, self.policy.period, self.now());
+            let now = self.now();
+            next = match self.ports.hurries() {
+                true => now + self.policy.period / 2,
+                false => next_period(next, self.policy.period, now),
+            };
             match self.wait(next) {
-                Err(RecvTimeoutError::Timeout) | Ok(ServiceRequest::LookAgain) => {}
+                Err(RecvTimeoutError::Timeout) | Ok(ServiceRequest::LookAgain) => {
+                    next = next.min(self.now());
+                }
                 Ok(ServiceRequest::Reload) => {
                     self.reload();
                     // What it says holds at once.
@@ -259,13 +271,25 @@ impl Daemon {
         }
     }
 
-    /// Waits for a request or the next period. Grants of the cluster that come meanwhile are set at once.
+    /// Waits for a request or the next period. Grants of the cluster that come meanwhile are set at once. Where limits of
+    /// others are adopted, what they have changed is looked for after half of the time: a port whose limit is made
+    /// anew is unlimited for one period at most.
     fn wait(&mut self, next: Duration) -> Result<ServiceRequest, RecvTimeoutError> {
+        let begin = self.now();
+        let half = begin + next.saturating_sub(begin) / 2;
+        let mut half = self.ports.watches().then_some(half);
         loop {
-            let left = next.saturating_sub(self.now());
+            let left = half.unwrap_or(next).saturating_sub(self.now());
             let part = self.cluster.as_ref().map_or(left, |_| left.min(MEANWHILE));
             match self.requests.recv_timeout(part) {
                 Err(RecvTimeoutError::Timeout) if left > part => {}
+                Err(RecvTimeoutError::Timeout) if half.is_some() => {
+                    half = None;
+                    self.noticed = self.noticed.and(self.ports.changes());
+                    if self.noticed.watched {
+                        return Err(RecvTimeoutError::Timeout);
+                    }
+                }
                 // The next period has the answer.
                 Ok(ServiceRequest::LookAgain) => self.bound.look_again(),
                 other => return other,

@@ -335,6 +335,7 @@ impl Nic {
                 cap_bps: f64::INFINITY,
             }),
             adopted: None,
+            replaces: false,
             counts: source.zip(now).map(|(source, now)| Counts {
                 source: source.word(),
                 now,

@@ -83,7 +83,11 @@ impl Guard {
         let tenants = policy.tenants.iter().filter(|tenant| guarded(&tenant.name));
         let tenants: Vec<Guarded> = tenants
             .map(|tenant| Guarded {
-                adopt: tenant.adopt,
+                adopt: match tenant.adopt {
+                    // It notes nothing, and so takes nothing away.
+                    Adopt::Replace => Adopt::Cap,
+                    adopt => adopt,
+                },
                 name: tenant.name.clone(),
                 ports: tenant.ports.clone(),
                 burst: tenant.burst,

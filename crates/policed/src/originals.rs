@@ -9,10 +9,12 @@ use nicety_host::journal::{JournalError, JournalFile, StateDir, boot_id};
 use nicety_host::roots::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{self, Outcome};
-use nicety_police::PortName;
+use nicety_model::traffic_control::RecordedLimit;
 use nicety_police::event::Event;
 use nicety_police::original::{self, Original, is_bad, knob};
+use nicety_police::policy::Adopt;
 use nicety_police::report::PortBack;
+use nicety_police::{Policy, PortName};
 
 use crate::Error;
 use crate::log::Log;
@@ -87,6 +89,19 @@ impl Originals {
         self.values.is_empty()
     }
 
+    /// Limits of other programs that were replaced, by port, with the number of the interface.
+    pub fn replaced(&self) -> BTreeMap<String, (u32, RecordedLimit)> {
+        let all = self.values.iter();
+        let replaced =
+            |(port, was): (&String, &Original)| Some((port.clone(), (was.index?, was.replaced()?)));
+        all.filter_map(replaced).collect()
+    }
+
+    /// What is given back to a port in the place of nicety's limit, in words; none where that is nobody's.
+    pub fn replaced_at(&self, port: &str) -> Option<String> {
+        Some(self.values.get(port)?.replaced()?.words)
+    }
+
     /// Notes on disk what was found at a port, and the number of its interface; must stand there
     /// before the port is changed.
     ///
@@ -101,12 +116,13 @@ impl Originals {
     ) -> Result<(), JournalError> {
         if let Some(was) = self.values.get(port) {
             let another = was.index.zip(index).is_some_and(|(was, now)| was != now);
-            if !another {
+            if another {
+                // Of a daemon that was killed: the port has come anew since.
+                self.left(port, ports);
+                ports.at_links(Links::sweep);
+            } else if !was.gives_way_to(found) {
                 return Ok(());
             }
-            // Of a daemon that was killed: the port has come anew since.
-            self.left(port, ports);
-            ports.at_links(Links::sweep);
         }
         let original = Original {
             words: found.to_owned(),
@@ -147,21 +163,33 @@ impl Originals {
         let _ = self.file.append(&journal::Event::Undone { knob, outcome });
     }
 
-    /// Puts back what was found at the ports that are not among `names`, and reports what could not be.
-    pub fn release_others(&mut self, ports: &mut Ports, names: &[PortName]) {
-        let named = |name: &str| names.iter().any(|port| port.to_string() == name);
-        self.release(ports, named);
+    /// Puts back what was found at the ports that are not among `names`, and limits of others that the policy does not
+    /// replace there; reports what could not be. The names are in the policy's order.
+    pub fn release_others(&mut self, ports: &mut Ports, names: &[PortName], policy: &Policy) {
+        let adopt = |name: &str| {
+            let mut named = names.iter().zip(policy.ports());
+            let (_, (tenant, _)) = named.find(|(port, _)| port.to_string() == name)?;
+            policy.tenants.get(tenant).map(|tenant| tenant.adopt)
+        };
+        self.release(ports, |name, was| {
+            let replaces = |adopt| adopt == Adopt::Replace || was.replaced().is_none();
+            adopt(name).is_some_and(replaces)
+        });
     }
 
     /// Puts back what was found at one port.
     pub fn give_back(&mut self, port: &str, ports: &mut Ports) {
-        self.release(ports, |name| name != port);
+        self.release(ports, |name, _| name != port);
     }
 
     /// Puts back what was found at the ports that `keep` does not name; reports what could not be. Those of
     /// which the kernel says nothing stay noted.
-    fn release(&mut self, ports: &mut Ports, keep: impl Fn(&str) -> bool) -> Vec<PortBack> {
-        let of = self.values.iter().filter(|(name, _)| !keep(name));
+    fn release(
+        &mut self,
+        ports: &mut Ports,
+        keep: impl Fn(&str, &Original) -> bool,
+    ) -> Vec<PortBack> {
+        let of = self.values.iter().filter(|(name, was)| !keep(name, was));
         let of: Vec<(String, Original)> =
             of.map(|(name, was)| (name.clone(), was.clone())).collect();
         let mut back = Vec::new();
@@ -189,7 +217,7 @@ impl Originals {
             };
             back.push(PortBack {
                 port,
-                value: was.words,
+                value: RecordedLimit::words_of(&was.words).to_owned(),
                 outcome,
             });
         }
@@ -207,7 +235,7 @@ impl Originals {
         let begun = self.file.append(&journal::Event::Undoing {
             why: why.to_owned(),
         });
-        let back = self.release(ports, |_| false);
+        let back = self.release(ports, |_, _| false);
         let bad = back.iter().filter(|port| is_bad(&port.outcome)).count();
         let swept = ports.at_links(Links::sweep_all);
         begun?;
@@ -219,13 +247,16 @@ impl Originals {
         Ok(Restored { ports: back, bad })
     }
 
-    /// Leaves everything as it is and closes the journal.
+    /// Leaves everything as it is, gives back what is others', and closes the journal. Returns how many ports have not
+    /// what was found there although they should.
     ///
     /// # Errors
     /// Those of the journal.
-    pub fn keep(&mut self) -> Result<(), Error> {
+    pub fn keep(&mut self, ports: &mut Ports) -> Result<usize, Error> {
+        let back = self.release(ports, |_, was| was.replaced().is_none());
+        let bad = back.iter().filter(|port| is_bad(&port.outcome)).count();
         self.file.append(&journal::Event::Confirmed)?;
         self.log.report(&Event::Kept(self.values.len()));
-        Ok(())
+        Ok(bad)
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nicety_model::BitRate;
+use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
@@ -40,6 +41,11 @@ pub struct Ports {
     wait: Duration,
     capacity: BitRate,
     log: Log,
+    /// A limit of another program waits for being replaced, or may be made anew.
+    waits: bool,
+    anew: bool,
+    /// There are such limits, or may come.
+    watches: bool,
 }
 
 impl Ports {
@@ -89,6 +95,9 @@ impl Ports {
             wait: START,
             capacity,
             log: log.clone(),
+            waits: false,
+            anew: false,
+            watches: false,
         })
     }
 
@@ -207,12 +216,45 @@ impl Ports {
             links.names = names;
             links.look(before, &wanted)
         });
-        let interfaces = self.links.take(Instant::now() + self.wait);
-        let look = Look::new(interfaces.transpose()?);
+        let interfaces = self.links.take(Instant::now() + self.wait).transpose()?;
+        let look = self.told(interfaces);
         let all = self.nics.keys();
         let all = all.map(|name| (name.clone(), nics.remove(name).flatten()));
         let all = all.collect();
         Ok(self.with_nics(look, all))
+    }
+
+    /// What was looked at, and what follows for the next time.
+    fn told(&mut self, mut interfaces: Option<Interfaces>) -> Look {
+        if let Some(watch) = interfaces.as_mut().and_then(|all| all.watch.take()) {
+            (self.waits, self.anew) = (watch.waits, watch.anew);
+            self.watches = !watch.interfaces.is_empty();
+            self.listener.watch(watch.interfaces);
+        }
+        Look::new(interfaces)
+    }
+
+    /// A limit of another program waits for being replaced, or may be made anew, which the next look at everything
+    /// tells.
+    pub fn waits(&self) -> bool {
+        self.waits || self.anew
+    }
+
+    /// Somebody may be making a limit anew: the next look comes soon.
+    pub fn hurries(&self) -> bool {
+        self.anew
+    }
+
+    /// Limits of others are adopted, whose changes are to be seen soon.
+    pub fn watches(&self) -> bool {
+        self.watches
+    }
+
+    /// Goes on with limits of others that were replaced, as they are noted.
+    pub fn resume(&mut self, replaced: BTreeMap<String, (u32, RecordedLimit)>) {
+        if !replaced.is_empty() {
+            self.at_links(|links| links.resume(replaced));
+        }
     }
 
     /// With some NICs, as they were before where that is known.
@@ -287,7 +329,8 @@ impl Ports {
                     links.names = names;
                     links.reread(survey, &wanted, count)
                 };
-                Look::new(self.links.run(self.wait, reread).transpose()?)
+                let interfaces = self.links.run(self.wait, reread).transpose()?;
+                self.told(interfaces)
             }
             survey => Look {
                 survey,

@@ -2,6 +2,7 @@
 
 use nicety_model::BitRate;
 use nicety_model::knob::{Knob, WIRE};
+use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::openvswitch::Policing;
 use nicety_netdev::policer::Policed;
@@ -10,6 +11,8 @@ use nicety_netdev::vf::{FunctionState, Functions, Limiter};
 
 use super::{KnobError, Knobs};
 
+/// How the words of a limit end that is not nicety's.
+const FOREIGN: &str = " of somebody else";
 const VF_WORDS: &str = "max and min in Mbit/s, as in max 500 min 0";
 const PORT_WORDS: &str = "none or a rate, as in 500mbit";
 
@@ -72,8 +75,15 @@ impl Knobs {
                     Policing::here().set(interface, rate)?;
                     return Ok(());
                 }
+                if let Ok(theirs) = value.parse::<RecordedLimit>() {
+                    shapers.give_back(interface, &shapers.survey()?, &theirs)?;
+                    return Ok(());
+                }
                 match value {
-                    "none" => shapers.remove(interface)?,
+                    // What others have at it stays.
+                    _ if value == "none" || value.ends_with(FOREIGN) => {
+                        shapers.remove(interface)?
+                    }
                     _ => {
                         let shape = port_shape(value)
                             .ok_or_else(|| KnobError::bad(knob, value, PORT_WORDS))?;
@@ -136,7 +146,7 @@ pub fn port_value(limit: &PortLimit) -> String {
         PortLimit::Open => "none".to_owned(),
         PortLimit::Limited(Shape { rate, wire: false }) => rate.to_string(),
         PortLimit::Limited(Shape { rate, wire: true }) => format!("{rate}{WIRE}"),
-        PortLimit::Foreign(kind) => format!("{kind} of somebody else"),
+        PortLimit::Foreign(kind) => format!("{kind}{FOREIGN}"),
     }
 }
 

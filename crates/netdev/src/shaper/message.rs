@@ -11,8 +11,8 @@ pub(super) use crate::tc::{
     INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_root, ingress,
 };
 use crate::tc::{
-    TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR, TCA_MIRRED_PARMS, TCA_TBF_PARMS,
-    TCA_TBF_RATE64, TCA_U32_ACT, TCA_U32_SEL, tc,
+    TC_ACT_STOLEN, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR, TCA_MIRRED_PARMS,
+    TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_U32_ACT, TCA_U32_SEL, tc,
 };
 
 /// A filter at the ingress of a port.
@@ -42,7 +42,6 @@ const TCA_TBF_BURST: u16 = 6;
 const TCA_ACT_COOKIE: u16 = 6;
 /// By which our filter is known when the interface it names is gone.
 const COOKIE: &[u8] = b"nicety";
-const TC_ACT_STOLEN: u32 = 4;
 /// TC_LINKLAYER_ETHERNET: the kernel computes the times itself and wants no table.
 const LINKLAYER_ETHERNET: u8 = 1;
 
@@ -127,27 +126,24 @@ fn filter(kind: u16, index: u32) -> RawMessage {
 /// Where the filters of a dump redirect to, in the order in which they are asked. The hash tables of cls_u32 are
 /// no filters.
 pub(super) fn redirects(filters: &[RawMessage]) -> Vec<Redirect> {
-    let mut targets = Vec::new();
-    for filter in filters
-        .iter()
-        .filter(|message| message.kind == RTM_NEWTFILTER)
-    {
-        let Some(options) = filter.attributes(TC_HEADER).find(TCA_OPTIONS) else {
-            // The head of a chain.
-            continue;
-        };
-        let options = Attributes::of(options);
-        let is_u32 = filter.attributes(TC_HEADER).find(TCA_KIND) == Some(b"u32\0");
-        if is_u32 && options.find(TCA_U32_SEL).is_none() {
-            continue;
-        }
-        let target = if is_u32 { target(options) } else { None };
-        targets.push(Redirect {
-            target: target.unwrap_or(Target::Other),
-            priority: u32_at(&filter.body, 16).map_or(0, |info| (info >> 16) as u16),
-        });
+    filters.iter().filter_map(redirect_of).collect()
+}
+
+/// What a message says of a filter; none where it is about none.
+pub(super) fn redirect_of(filter: &RawMessage) -> Option<Redirect> {
+    let attributes = filter.attributes(TC_HEADER);
+    // The head of a chain has no options.
+    let options = attributes.find(TCA_OPTIONS);
+    let options = Attributes::of(options.filter(|_| filter.kind == RTM_NEWTFILTER)?);
+    let is_u32 = attributes.find(TCA_KIND) == Some(b"u32\0");
+    if is_u32 && options.find(TCA_U32_SEL).is_none() {
+        return None;
     }
-    targets
+    let target = if is_u32 { target(options) } else { None };
+    Some(Redirect {
+        target: target.unwrap_or(Target::Other),
+        priority: u32_at(&filter.body, 16).map_or(0, |info| (info >> 16) as u16),
+    })
 }
 
 /// Where a filter of cls_u32 redirects to. The kernel says 0 for an interface that is gone

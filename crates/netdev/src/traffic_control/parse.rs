@@ -7,7 +7,7 @@ use nicety_model::traffic_control::{
 
 use crate::raw::{Attributes, text, u16_at, u32_at, u64_at};
 use crate::tc::{
-    self, TC_ACT_SHOT, TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR,
+    self, TC_ACT_SHOT, TC_ACT_STOLEN, TC_HEADER, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR,
     TCA_MIRRED_PARMS, TCA_POLICE_RATE64, TCA_POLICE_TBF, TCA_TBF_PARMS, TCA_TBF_RATE64,
     TCA_U32_ACT, TCA_U32_SEL,
 };
@@ -16,7 +16,9 @@ const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
-const TCA_BASIC_EMATCHES: u16 = 2;
+pub(super) const TCA_BASIC_EMATCHES: u16 = 2;
+pub(super) const TCA_CHAIN: u16 = 11;
+const TCA_U32_MARK: u16 = 10;
 const TCA_EMATCH_TREE_HDR: u16 = 1;
 const TCA_POLICE_PKTRATE64: u16 = 10;
 const TCA_POLICE_PKTBURST64: u16 = 11;
@@ -98,13 +100,22 @@ pub(super) fn filter(body: &[u8]) -> Option<Filter> {
     let options = Attributes::of(attributes.find(TCA_OPTIONS)?);
     // Where actions are, and the policers of the time before there were actions.
     let (takes_all, actions, policer) = match kind {
-        "u32" => (selects_all(options.find(TCA_U32_SEL)?), TCA_U32_ACT, 6),
+        "u32" => {
+            let marked = options.find(TCA_U32_MARK).is_some();
+            let all = !marked && selects_all(options.find(TCA_U32_SEL)?);
+            (all, TCA_U32_ACT, 6)
+        }
         "basic" => (matches_all(options.find(TCA_BASIC_EMATCHES)), 3, 4),
         "matchall" => (true, 2, 0),
         "fw" => (false, 4, 2),
         _ => (false, 3, 0),
     };
     let info = u32_at(body, 16)?;
+    // Frames begin in the first chain; others are for those that a filter sends there.
+    let chain = attributes
+        .find(TCA_CHAIN)
+        .and_then(|chain| u32_at(chain, 0));
+    let takes_all = takes_all && chain.unwrap_or(0) == 0;
     let old = options.find(policer).filter(|_| policer != 0);
     let old = old.and_then(|nest| police(Attributes::of(nest)));
     let mut list: Vec<Action> = old.map(Action::Police).into_iter().collect();
@@ -134,7 +145,7 @@ fn selects_all(selector: &[u8]) -> bool {
 
 /// Whether a tree of ematches has none: the kernel tells of an empty one, too (`tcf_em_tree_dump` of
 /// net/sched/ematch.c).
-fn matches_all(tree: Option<&[u8]>) -> bool {
+pub(super) fn matches_all(tree: Option<&[u8]>) -> bool {
     let count = |tree| u16_at(Attributes::of(tree).find(TCA_EMATCH_TREE_HDR)?, 0);
     tree.is_none_or(|tree| count(tree) == Some(0))
 }
@@ -169,10 +180,13 @@ fn police(options: Attributes<'_>) -> Option<Police> {
     })
 }
 
-/// struct tc_mirred: five words of every action, what it does, and where.
+/// struct tc_mirred: five words of every action, what it does, and where. A redirect after which other actions or
+/// filters go on is another one.
 fn redirect(options: Attributes<'_>) -> Option<u32> {
     let parameters = options.find(TCA_MIRRED_PARMS)?;
-    (u32_at(parameters, 20)? == TCA_EGRESS_REDIR).then(|| u32_at(parameters, 24))?
+    let takes =
+        u32_at(parameters, 8)? == TC_ACT_STOLEN && u32_at(parameters, 20)? == TCA_EGRESS_REDIR;
+    takes.then(|| u32_at(parameters, 24))?
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 //! `cargo bench -p nicety --bench police` prints tables, writes `bench/police-wire.json` under the
 //! target directory, and draws the two senders in `bench/two-senders.svg`. Everything happens in
 //! network namespaces of its own. Rates are what the receivers got, without headers.
-//! `NICETY_BENCH_POLICE=two`, `reaction`, `three` or `cost` runs that part alone.
+//! `NICETY_BENCH_POLICE=two`, `reaction`, `three`, `cost` or `adopt` runs that part alone.
 
 // A benchmark is an edge: it prints, reads its environment and writes files.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
+mod adopt;
 mod cost;
 mod drawing;
 mod flows;
@@ -111,6 +112,9 @@ fn main() -> Result<()> {
     }
     if wanted("cost") {
         cost::measure(&mut figures, &mut ratios)?;
+    }
+    if wanted("adopt") {
+        adopt::measure(&mut figures)?;
     }
     let all = json!({"ratios": ratios, "figures": figures, "peers": {"ip": cost::ip_version()}});
     let text = serde_json::to_string_pretty(&all)?;

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::campaign::{self, FAILURES, Scene};
 use crate::harness::{Call, Running, once};
-use crate::uplink::{POLICY, Uplink};
+use crate::uplink::{POLICY, THEIRS, Uplink};
 
 pub struct Daemon(pub Uplink);
 
@@ -114,6 +114,94 @@ fn police_run_with_a_full_or_broken_disk() {
 fn police_run_interrupted() {
     run("police_run_interrupted", |name, scene| {
         campaign::failing_calls(name, scene, &FAILURES[2..]);
+    });
+}
+
+/// A daemon that takes the place of another program's limit. That there is always one of both shows in the state: after
+/// an accident in the middle it is theirs again, and would be nothing if both had been gone.
+struct Replacing(Daemon);
+
+impl Replacing {
+    fn new(test: &str) -> Option<Self> {
+        let daemon = Daemon::new(test)?;
+        daemon.0.lab.sh(THEIRS);
+        let policy = POLICY.replace("period", "adopt = \"replace\"\nperiod");
+        fs::write(daemon.0.path("policy.toml"), policy).unwrap();
+        Some(Self(daemon))
+    }
+}
+
+impl Scene for Replacing {
+    fn call(&self) -> Call {
+        self.0.call()
+    }
+
+    fn settled(&self) -> bool {
+        self.0.settled()
+    }
+
+    fn span(&self) -> Duration {
+        self.0.span()
+    }
+
+    fn threads(&self) -> bool {
+        true
+    }
+
+    fn recover(&self) {
+        self.0.recover();
+    }
+
+    fn state(&self) -> Vec<String> {
+        let shown = "tc filter show dev a1 parent ffff: | \
+            sed 's/index [0-9]* ref [0-9]* bind [0-9]*//; s/installed.*//'";
+        let filters = self.0.0.lab.sh(shown);
+        let mut state = self.0.state();
+        state.extend(filters.lines().map(str::to_owned));
+        state
+    }
+}
+
+/// As above.
+fn replace(test: &str, campaign: impl FnOnce(&str, &Replacing)) {
+    if !once(test) {
+        return;
+    }
+    if let Some(scene) = Replacing::new(test) {
+        campaign("police run, adopt = replace", &scene);
+    }
+}
+
+#[test]
+#[ignore = "time: make faults-adopt"]
+fn police_replacing_killed() {
+    replace("police_replacing_killed", |name, scene| {
+        campaign::signals(name, scene, Signal::KILL);
+    });
+}
+
+#[test]
+#[ignore = "time: make faults-adopt"]
+fn police_replacing_ended() {
+    replace("police_replacing_ended", |name, scene| {
+        campaign::signals(name, scene, Signal::TERM);
+    });
+}
+
+#[test]
+#[ignore = "time: make faults-adopt"]
+fn police_replacing_killed_at_calls() {
+    replace(
+        "police_replacing_killed_at_calls",
+        campaign::killed_at_calls,
+    );
+}
+
+#[test]
+#[ignore = "time: make faults-adopt"]
+fn police_replacing_with_failing_calls() {
+    replace("police_replacing_with_failing_calls", |name, scene| {
+        campaign::failing_calls(name, scene, &FAILURES);
     });
 }
 

@@ -1,23 +1,19 @@
-//! Ports that another program limits already: refused, or shared below what it has set.
+//! Ports that another program limits already: refused, shared below what it has set, or taken until it is given back.
+
+mod campaign;
+mod kernel;
+mod replace;
 
 use std::fs;
 
 use rustix::process::Signal;
 
 use crate::harness::alone;
-use crate::uplink::{POLICY, Uplink};
+use crate::uplink::{POLICY, THEIRS, Uplink};
 
-/// A limit of what a sends, as somebody sets it who does not police: to an interface with a bucket.
-const THEIRS: &str = "
-ip link add theirs type ifb
-ip link set theirs up
-tc qdisc add dev theirs root handle 1: tbf rate 6mbit burst 16kb limit 64kb
-tc qdisc add dev a1 ingress
-tc filter add dev a1 parent ffff: protocol all prio 50 u32 match u32 0 0 action mirred egress redirect dev theirs
-";
 /// What is at the port, without counters.
 const SHOWN: &str = "tc qdisc show dev a1; tc qdisc show dev theirs; tc filter show dev a1 parent ffff: | \
-    sed 's/ref [0-9]* bind [0-9]*//; s/installed.*//'; ip -o link show type ifb | cut -d: -f2";
+    sed 's/index [0-9]* ref [0-9]* bind [0-9]*//; s/installed.*//'; ip -o link show type ifb | cut -d: -f2";
 
 fn limited(test: &str) -> Option<Uplink> {
     let uplink = Uplink::new(test)?;
@@ -62,7 +58,7 @@ fn a_limit_of_another_program_is_named() {
     refused.assert_code(2);
     let line = refused.only_line();
     assert!(
-        line.contains("adopt = \"keep\" is unknown; write \"cap\""),
+        line.contains("adopt = \"keep\" is unknown; write \"cap\" to share below"),
         "{line}"
     );
 }

@@ -72,6 +72,14 @@ guarantee = \"4mbit\"
 ports = \"c1\"
 ";
 
+/// A limit of what a sends, as somebody sets it who does not police: to an interface with a bucket.
+pub const THEIRS: &str = "
+ip link add theirs index 5000 type ifb
+ip link set theirs up
+tc qdisc add dev theirs root handle 1: tbf rate 6mbit burst 16kb limit 64kb
+tc qdisc add dev a1 ingress
+tc filter add dev a1 parent ffff: protocol all prio 50 u32 match u32 0 0 action mirred egress redirect dev theirs
+";
 pub struct Uplink {
     pub lab: Lab,
     pub dir: TempDir,
@@ -167,6 +175,13 @@ impl Uplink {
             tenant,
             "exec dd if=/dev/zero bs=1400 >/dev/udp/192.0.2.99/9",
         )
+    }
+
+    /// About 20 Mbit/s, for which no processor is busy all the time.
+    pub fn paced(&self, tenant: &str) -> Sender {
+        let script = "exec 3>/dev/udp/192.0.2.99/9; \
+            while dd if=/dev/zero bs=1400 count=36 >&3; do sleep 0.02; done";
+        self.start(tenant, script)
     }
 
     /// About 2 Mbit/s.

@@ -37,6 +37,14 @@ pub struct ImportedLimit {
     pub ceil_bps: Option<u64>,
     /// Bytes that may pass at once beyond it.
     pub burst_bytes: u64,
+    /// Nothing can come before it: it can only be replaced, with `adopt = "replace"`.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub only_replaced: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl ImportedLimit {
@@ -85,10 +93,6 @@ pub fn import(host: &BTreeMap<u32, Interface>, only: &[String]) -> ImportReport 
 impl ImportReport {
     fn add(&mut self, port: &str, found: Result<Adopted, Unknown>) {
         let port = port.to_owned();
-        let found = found.and_then(|limit| match limit.bars() {
-            Some(why) => Err(why),
-            None => Ok(limit),
-        });
         match found {
             Ok(limit) => self.limits.push(ImportedLimit {
                 port,
@@ -97,6 +101,7 @@ impl ImportReport {
                 rate_bps: limit.rate.0,
                 ceil_bps: limit.ceil.map(|ceil| ceil.0),
                 burst_bytes: limit.burst_bytes,
+                only_replaced: limit.bars().is_some(),
             }),
             Err(why) => self.others.push(NotImported {
                 port,
@@ -130,6 +135,11 @@ impl ImportReport {
         for limit in senders() {
             let name = quoted(&limit.port);
             let _ = write!(text, "\n[[tenant]]\nname = {name}\nports = [{name}]\n");
+            if limit.only_replaced {
+                text.push_str(
+                    "adopt = \"replace\"  # nothing could come before it; given back at the end\n",
+                );
+            }
             let _ = writeln!(text, "# {} limits it to {}", limit.by, limit.most());
         }
         let receivers: Vec<&ImportedLimit> =
@@ -154,6 +164,7 @@ impl ImportReport {
 mod tests {
     use super::*;
     use crate::Policy;
+    use crate::policy::Adopt;
 
     fn limit(port: &str, by: &str, sends: bool, mbit: u64) -> ImportedLimit {
         ImportedLimit {
@@ -163,6 +174,7 @@ mod tests {
             rate_bps: mbit * 1_000_000,
             ceil_bps: None,
             burst_bytes: 16_384,
+            only_replaced: by == "CNI",
         }
     }
 
@@ -174,6 +186,7 @@ mod tests {
                 limit("tap\"1", "libvirt", true, 80),
                 limit("tap2", "Proxmox", true, 20),
                 limit("tap2", "Proxmox", false, 30),
+                limit("veth3", "CNI", true, 50),
             ],
             others: vec![NotImported {
                 port: "tap3".to_owned(),
@@ -183,14 +196,9 @@ mod tests {
         let text = report.policy(None);
         let policy =
             Policy::parse("p.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        assert_eq!(policy.capacity, BitRate::from_mbit(100));
-        assert_eq!(policy.tenants.len(), 2);
-        assert!(
-            policy
-                .tenants
-                .iter()
-                .all(|tenant| tenant.adopt == crate::policy::Adopt::Cap)
-        );
+        assert_eq!(policy.capacity, BitRate::from_mbit(150));
+        let adopt: Vec<Adopt> = policy.tenants.iter().map(|tenant| tenant.adopt).collect();
+        assert_eq!(adopt, [Adopt::Cap, Adopt::Cap, Adopt::Replace]);
         assert!(text.contains("# tap2: 30mbit by Proxmox\n"), "{text}");
         assert!(text.contains("# tap3: 2 filters of it"), "{text}");
         let known = report.policy(Some(BitRate::from_mbit(1000)));

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use nicety_model::traffic_control::{
-    Action, Bucket, Filter, Handle, OURS, Police, Qdisc, QdiscLimit, TrafficControl,
+    Action, Bucket, FIRST, Filter, Handle, OURS, Police, Qdisc, QdiscLimit, Recorded,
+    TrafficControl,
 };
+
+use crate::policy::LEAST_RATE;
 
 use super::{Adopted, By, Interface, Switch, Unknown, Way, is_deep_as_proxmoxs};
 
@@ -16,8 +19,10 @@ const AUTOMATIC: u16 = 0xc000;
 /// `mtu 64kb`, and the longest frame that fits into 16 bits.
 const MTU_64K: u32 = 65_536;
 const MTU_MAX: u32 = 65_535;
-/// TC_RESERVED_PRIORITY_POLICE of Open vSwitch, and what Neutron writes beside it.
+/// Of `basic` in Open vSwitch, and what Neutron writes beside it.
 const PRIORITY_OVS: u16 = 49;
+/// TC_RESERVED_PRIORITY_POLICE, of `matchall` in Open vSwitch.
+const PRIORITY_OVS_MATCHALL: u16 = 1;
 const PRIORITY_PROXMOX: u16 = 50;
 /// Begin of the names that the bandwidth plugin gives.
 const IFB_CNI: &str = "bwp";
@@ -44,13 +49,14 @@ pub(super) fn look(
     }
 }
 
-/// A redirect to an interface of nicety's, or its policer.
+/// A redirect to an interface of nicety's, or to none any more, or its policer.
 fn is_ours(filter: &Filter, host: &BTreeMap<u32, Interface>) -> bool {
     let holds = |index: &u32| {
         let bucket = |qdisc: &Qdisc| qdisc.handle.major() == OURS;
         (host.get(index)).is_some_and(|to| to.control.qdiscs.iter().any(bucket))
     };
     match &filter.actions[..] {
+        [Action::Redirect(0)] => filter.priority == FIRST,
         [Action::Redirect(to)] => holds(to),
         [Action::Police(_)] => filter.kind == "matchall" && filter.handle == u32::from(OURS),
         _ => false,
@@ -69,12 +75,16 @@ fn one(
             priority: filter.priority,
         });
     }
-    let mut raw = vec![qdisc.raw.clone(), filter.raw.clone()];
+    let mut parts = vec![
+        Recorded::Qdisc(qdisc.raw.clone()),
+        Recorded::Filter(filter.raw.clone()),
+    ];
     let (by, bucket) = match filter.actions[..] {
         [Action::Police(police)] => policed(filter, police, interface)?,
-        [Action::Redirect(to)] => {
+        // No further action gets what a redirect has taken.
+        [Action::Redirect(to), ..] => {
             let (by, at) = redirected(filter, to, host)?;
-            raw.push(at.raw.clone());
+            parts.push(Recorded::Qdisc(at.raw.clone()));
             match at.limit {
                 Some(QdiscLimit::Bucket(bucket)) => (by, bucket),
                 _ => return Err(elsewhere(to, host)),
@@ -82,6 +92,10 @@ fn one(
         }
         _ => return Err(Unknown::Filters { filters: 1 }),
     };
+    if bucket.rate < LEAST_RATE {
+        let most = bucket.rate;
+        return Err(Unknown::Low { by, most });
+    }
     Ok(Adopted {
         by,
         way: Way::Sends,
@@ -89,7 +103,7 @@ fn one(
         ceil: None,
         priority: filter.priority,
         burst_bytes: bucket.burst_bytes,
-        raw,
+        parts,
     })
 }
 
@@ -107,6 +121,11 @@ fn policed(
     let by = match (filter.kind.as_str(), filter.priority, police.longest) {
         ("u32", AUTOMATIC, MTU_64K) => By::Libvirt,
         ("basic", PRIORITY_PROXMOX, MTU_64K) if is_deep_as_proxmoxs(bucket) => By::Proxmox,
+        ("matchall", PRIORITY_OVS_MATCHALL, MTU_MAX)
+            if interface.switch == Some(Switch::OpenVSwitch) =>
+        {
+            By::OpenVSwitch
+        }
         ("basic" | "matchall", PRIORITY_OVS, MTU_MAX) => match interface.switch {
             Some(Switch::OpenVSwitch) => By::OpenVSwitch,
             Some(Switch::Bridge) if filter.kind == "basic" => By::Neutron,

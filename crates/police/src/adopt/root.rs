@@ -1,7 +1,7 @@
 //! What limits what the owner of a port receives.
 
 use nicety_model::traffic_control::{
-    Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, TrafficControl,
+    Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, Recorded, TrafficControl,
 };
 
 use super::{Adopted, By, Interface, Unknown, Way, is_deep_as_proxmoxs};
@@ -40,7 +40,7 @@ fn token_bucket(qdisc: &Qdisc, bucket: Bucket) -> Adopted {
         rate: bucket.rate,
         ceil: None,
         burst_bytes: bucket.burst_bytes,
-        raw: vec![qdisc.raw.clone()],
+        parts: vec![Recorded::Qdisc(qdisc.raw.clone())],
     }
 }
 
@@ -49,6 +49,9 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         handle: qdisc.handle,
         classes: control.classes.len(),
     };
+    // Disciplines below, as sfq and fq_codel, tell of classes of their own.
+    let of_htb = |class: &&Class| class.handle.major() == qdisc.handle.major();
+    let classes: Vec<&Class> = control.classes.iter().filter(of_htb).collect();
     // What no filter takes must have a class: htb sends the rest without any limit.
     let default = u16::try_from(default).map_err(|_| unknown())?;
     let default = Handle::new(qdisc.handle.major(), default);
@@ -58,7 +61,7 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         .ok_or_else(unknown)?;
     // Every class is below it, so that it alone says what passes.
     let is_below = |class: &Class| top_of(class, control).handle == top.handle;
-    if !control.classes.iter().all(is_below) {
+    if !classes.iter().all(|class| is_below(class)) {
         return Err(unknown());
     }
     let (rate, ceil) = (top.rate.ok_or_else(unknown)?, top.ceil.ok_or_else(unknown)?);
@@ -69,17 +72,19 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         .filter(|filter| of_it(filter.parent))
         .collect();
     let parts = qdisc_and_leaves(qdisc, control);
-    let raw = (parts.iter().map(|part| part.raw.clone()))
-        .chain(control.classes.iter().map(|class| class.raw.clone()))
-        .chain(filters.iter().map(|filter| filter.raw.clone()));
+    let qdiscs = parts.iter().map(|part| Recorded::Qdisc(part.raw.clone()));
+    let below = (classes.iter()).map(|class| Recorded::Class(class.raw.clone()));
+    let all = filters
+        .iter()
+        .map(|filter| Recorded::Filter(filter.raw.clone()));
     Ok(Adopted {
-        by: by(qdisc, top, &filters, control),
+        by: by(qdisc, (top, classes.len()), &filters, control),
         way: Way::Receives,
         priority: 0,
         rate: rate.rate,
         ceil: (ceil.rate != rate.rate).then_some(ceil.rate),
         burst_bytes: rate.burst_bytes,
-        raw: raw.collect(),
+        parts: qdiscs.chain(below).chain(all).collect(),
     })
 }
 
@@ -104,7 +109,12 @@ fn qdisc_and_leaves<'a>(qdisc: &'a Qdisc, control: &'a TrafficControl) -> Vec<&'
         .collect()
 }
 
-fn by(qdisc: &Qdisc, top: &Class, filters: &[&Filter], control: &TrafficControl) -> By {
+fn by(
+    qdisc: &Qdisc,
+    (top, classes): (&Class, usize),
+    filters: &[&Filter],
+    control: &TrafficControl,
+) -> By {
     if qdisc.handle != FIRST {
         return By::Tc;
     }
@@ -128,11 +138,7 @@ fn by(qdisc: &Qdisc, top: &Class, filters: &[&Filter], control: &TrafficControl)
         {
             By::Libvirt
         }
-        ONE if control.classes.len() == 1
-            && filters.is_empty()
-            && leaves.is_empty()
-            && is_proxmox(top) =>
-        {
+        ONE if classes == 1 && filters.is_empty() && leaves.is_empty() && is_proxmox(top) => {
             By::Proxmox
         }
         _ => By::Tc,

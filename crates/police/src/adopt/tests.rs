@@ -121,7 +121,11 @@ fn policers_are_those_of_the_program_whose_numbers_all_fit() {
         );
         assert_eq!(adopted.most(), BitRate::from_mbit(80));
         assert_eq!(adopted.burst_bytes, burst);
-        assert_eq!(adopted.raw, [b"ingress".to_vec(), vec![1]]);
+        let parts = [
+            Recorded::Qdisc(b"ingress".to_vec()),
+            Recorded::Filter(vec![1]),
+        ];
+        assert_eq!(adopted.parts, parts);
         assert_eq!(found.receives, None);
     }
 }
@@ -218,11 +222,36 @@ fn a_redirect_limits_by_the_bucket_that_it_leads_to() {
             (by, BitRate::from_mbit(5)),
             "{name}"
         );
-        assert_eq!(adopted.raw.len(), 3);
+        assert_eq!(adopted.parts.len(), 3);
         assert_eq!(adopted.bars().is_some(), priority == 1);
     }
     // Ours is nothing of others.
     assert_eq!(redirected("nicety7", Handle::new(OURS, 0), 1), None);
+}
+
+#[test]
+fn a_limit_lower_than_nicety_sets_is_named() {
+    let bits = |bits| {
+        let police = Police {
+            rate: Some(Bucket {
+                rate: BitRate(bits),
+                burst_bytes: 1600,
+            }),
+            packets: None,
+            longest: 65_536,
+            drops: true,
+        };
+        let control = policed(filter("u32", 9, Action::Police(police)));
+        at(None, control).sends.unwrap()
+    };
+    let low = bits(8_000).unwrap_err();
+    assert!(!low.is_strange());
+    assert_eq!(
+        low.to_string(),
+        "tc limits it to 8kbit, less than the least that nicety sets, 64kbit"
+    );
+    assert_eq!(bits(64_000).unwrap().most(), BitRate(64_000));
+    assert!(bits(0).is_err());
 }
 
 #[test]
@@ -309,7 +338,7 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
         assert_eq!(adopted.rate, BitRate::from_mbit(rate));
         assert_eq!(adopted.ceil, ceil.map(BitRate::from_mbit));
         let parts = control.qdiscs.len() + control.classes.len() + control.filters.len();
-        assert_eq!(adopted.raw.len(), parts);
+        assert_eq!(adopted.parts.len(), parts);
         assert_eq!(found.sends, None);
     }
     // What no filter takes has no class, or one of several that nothing is above.

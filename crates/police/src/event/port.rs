@@ -62,8 +62,20 @@ pub enum PortEvent {
         /// Its rate.
         most: BitRate,
     },
+    /// Another program has set a limit, which is replaced now and given back at the end.
+    Replaced {
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+    },
     /// That limit is not there any more.
     NotAdopted,
+    /// It is gone, and with it what was to be given back.
+    NothingBack {
+        /// What that was: `6mbit of libvirt`.
+        limit: String,
+    },
     /// The host alone limits it.
     SoftwareOnly,
     /// It has no counter.
@@ -128,7 +140,9 @@ impl PortEvent {
             Self::NotEnforced { .. } => "not-enforced",
             Self::EnforcedAgain { .. } => "enforced-again",
             Self::Adopted { .. } => "limit-adopted",
+            Self::Replaced { .. } => "limit-replaced",
             Self::NotAdopted => "adopted-limit-gone",
+            Self::NothingBack { .. } => "not-given-back",
             Self::SoftwareOnly => "software-only",
             Self::Uncounted => return None,
         })
@@ -142,6 +156,8 @@ impl PortEvent {
             | Self::Renamed { .. }
             | Self::EnforcedAgain { .. }
             | Self::Adopted { .. }
+            | Self::Replaced { .. }
+            | Self::NothingBack { .. }
             | Self::NotAdopted => Priority::Notice,
             Self::TroubleOver => Priority::Info,
             Self::Trouble(_)
@@ -173,6 +189,18 @@ impl PortEvent {
                 write!(
                     f,
                     "port {port}: {by} limits it to {most}; it shares below that"
+                )
+            }
+            Self::Replaced { by, most } => {
+                write!(
+                    f,
+                    "port {port}: {by} limited it to {most}; nicety does that now and gives it back at the end"
+                )
+            }
+            Self::NothingBack { limit } => {
+                write!(
+                    f,
+                    "port {port}: its limit of {limit} went with it and is not given back"
                 )
             }
             Self::NotAdopted => {

@@ -73,6 +73,23 @@ fn events_have_a_name_a_priority_and_a_line() {
             "port tap0: libvirt limits it to 80mbit; it shares below that",
         ),
         (
+            port(PortEvent::Replaced {
+                by: crate::adopt::By::Libvirt,
+                most: BitRate::from_mbit(80),
+            }),
+            "limit-replaced",
+            Notice,
+            "port tap0: libvirt limited it to 80mbit; nicety does that now and gives it back at the end",
+        ),
+        (
+            port(PortEvent::NothingBack {
+                limit: "80mbit of libvirt".to_owned(),
+            }),
+            "not-given-back",
+            Notice,
+            "port tap0: its limit of 80mbit of libvirt went with it and is not given back",
+        ),
+        (
             port(PortEvent::NotAdopted),
             "adopted-limit-gone",
             Notice,

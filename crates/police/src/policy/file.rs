@@ -60,7 +60,8 @@ pub(super) struct LinkFile {
     pub(super) headroom: Option<Headroom>,
     /// Time between two decisions, 100ms to 60s; `1s` when absent.
     pub(super) period: Option<Period>,
-    /// What to do with limits that other programs have set at ports: `refuse` or `cap`; `refuse` when absent.
+    /// What to do with limits that other programs have set at ports: `refuse`, `cap` or `replace`; `refuse` when
+    /// absent.
     pub(super) adopt: Option<AdoptWord>,
 }
 
@@ -211,13 +212,14 @@ kind!(Burst, "a duration in quotes, as in \"4ms\"", |raw| {
 #[derive(Debug, Clone, Copy, JsonSchema)]
 pub(super) struct AdoptWord(#[schemars(with = "String")] pub(super) Adopt);
 
-kind!(AdoptWord, "\"refuse\" or \"cap\"", |raw| {
+kind!(AdoptWord, "\"refuse\", \"cap\" or \"replace\"", |raw| {
     match raw.text()? {
         "refuse" => Ok(Self(Adopt::Refuse)),
         "cap" => Ok(Self(Adopt::Cap)),
+        "replace" => Ok(Self(Adopt::Replace)),
         _ => Err(Wrong::value(
             "adopt = {value} is unknown",
-            "write \"cap\" to share below what others have set, or \"refuse\"",
+            "write \"cap\" to share below what others have set, \"replace\" to take its place, or \"refuse\"",
         )),
     }
 });

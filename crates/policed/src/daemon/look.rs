@@ -11,9 +11,12 @@ impl Daemon {
     /// Everything soon after a change, counters and limits in between: all limits when
     /// somebody else may have touched one.
     pub(super) fn survey(&mut self) -> Result<Look, NetError> {
-        let changes = self.ports.changes();
+        let changes = std::mem::take(&mut self.noticed).and(self.ports.changes());
         self.reconcile
             .change(changes.other || self.ports.has_functions());
+        if changes.watched || self.ports.waits() {
+            self.reconcile.demand();
+        }
         let now = self.now();
         let last = self.last.take().filter(|_| !self.reconcile.is_due(now));
         match last {
@@ -61,8 +64,11 @@ impl Daemon {
 
     /// A port is gone: what is left of it is removed now or at the end.
     fn leave(&mut self, index: usize, name: &str) {
-        if let Some((now, outcome)) = self.originals.left(name, &mut self.ports) {
-            self.report(index, PortEvent::Renamed { now, outcome });
+        let theirs = self.originals.replaced_at(name);
+        match (self.originals.left(name, &mut self.ports), theirs) {
+            (Some((now, outcome)), _) => self.report(index, PortEvent::Renamed { now, outcome }),
+            (None, Some(limit)) => self.report(index, PortEvent::NothingBack { limit }),
+            (None, None) => {}
         }
         // What cannot be removed limits nothing.
         let _ = self.ports.at_links(Links::sweep);

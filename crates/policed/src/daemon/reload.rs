@@ -67,7 +67,8 @@ impl Daemon {
         let reload = Reload::between(&self.policy, &policy);
         self.open_channels(&policy, reload.other_tenants)?;
         self.originals
-            .release_others(&mut self.ports, ports.names());
+            .release_others(&mut self.ports, ports.names(), &policy);
+        ports.resume(self.originals.replaced());
         let watches = reload.ports.iter();
         let watches = watches.map(|at| match at {
             Some(at) => std::mem::take(&mut self.watches[*at]),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use nicety_host::knob::{KnobError, Knobs};
 use nicety_model::journal::Outcome;
-use nicety_netdev::shaper::Survey;
+use nicety_model::traffic_control::RecordedLimit;
+use nicety_netdev::shaper::{GivenBack, Survey};
 use nicety_police::PortName;
 use nicety_police::original::{Original, knob, read_back, without_writing};
 
@@ -123,12 +124,28 @@ pub(super) fn current_name<'a>(
     }
 }
 
+/// Gives back the limit of another program.
+fn give_back(links: &Links, survey: &Survey, name: &str, theirs: &RecordedLimit) -> Outcome {
+    match links.give_back(name, survey, theirs) {
+        Ok(GivenBack::Back) => Outcome::Restored,
+        Ok(GivenBack::Theirs | GivenBack::Nothing) => Outcome::Untouched,
+        Err(error) if error.is_not_found() => Outcome::Gone,
+        Err(error) => Outcome::Failed {
+            why: error.to_string(),
+        },
+    }
+}
+
 /// Writes `value` to an interface, unless it is there already or somebody else's limit is.
 pub(super) fn write(links: &Links, survey: &Survey, name: &str, value: &str) -> Outcome {
     let Ok(found) = links.words(name, survey) else {
         // Not known is not gone: it is asked once more, by itself.
         return put_back(name, value);
     };
+    let theirs = value.parse::<RecordedLimit>().ok();
+    if let (Some(theirs), Some(_)) = (&theirs, &found) {
+        return give_back(links, survey, name, theirs);
+    }
     if let Some(outcome) = without_writing(value, found.as_deref()) {
         if outcome == Outcome::Untouched && value == "none" {
             // What was left half made limits nothing.

@@ -1,18 +1,22 @@
 //! Plain interfaces: their counters and limiters, asked by one thread.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_host::journal::since_boot;
 use nicety_host::knob::{port_shape, port_value};
 use nicety_model::BitRate;
+use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
-use nicety_netdev::shaper::{BURST, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest};
+use nicety_netdev::shaper::{
+    BURST, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
+};
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::Counts;
 use nicety_police::{PortName, Sample, Seen};
 
-use super::theirs::{Found, Theirs};
+use super::theirs::{Found, Theirs, Watch};
 use crate::totals::sent_by;
 
 /// What to do with a limit that is there already.
@@ -45,6 +49,8 @@ pub struct Interfaces {
     pub at: Duration,
     /// Ports that were wanted and are not as they were, by their number.
     pub snapshots: Vec<(usize, Snapshot)>,
+    /// What others may do at ports; none where filters were not looked at.
+    pub watch: Option<Watch>,
 }
 
 impl Links {
@@ -84,13 +90,15 @@ impl Links {
         Ok(self.with_snapshots(survey, wanted))
     }
 
+    fn look_at_theirs(&self, survey: &Survey) -> Option<Watch> {
+        let ports = self.names.iter().enumerate();
+        let named = ports.filter_map(|(port, _)| Some((port, survey.face(self.name(port)?)?)));
+        survey.is_deep().then(|| self.theirs.look(named, survey))
+    }
+
     fn with_snapshots(&self, survey: Survey, wanted: &Wanted) -> Interfaces {
+        let watch = self.look_at_theirs(&survey);
         let at = since_boot();
-        if survey.is_deep() {
-            let ports = self.names.iter().enumerate();
-            let named = ports.filter_map(|(port, _)| Some((port, survey.face(self.name(port)?)?)));
-            self.theirs.look(named, &survey);
-        }
         let snapshot = |(port, had): &(usize, Option<u32>)| {
             let name = self.name(*port)?;
             let still = had.is_some_and(|had| survey.is_still(had));
@@ -100,6 +108,7 @@ impl Links {
             snapshots: wanted.iter().filter_map(snapshot).collect(),
             survey: Arc::new(survey),
             at,
+            watch,
         }
     }
 
@@ -119,18 +128,27 @@ impl Links {
             return Snapshot::without(Place::Unfit(why));
         };
         let theirs = self.theirs.at(port);
+        if theirs == Found::Anew {
+            return Snapshot::silent(None);
+        }
+        let replaces = self.theirs.replaces(port);
         let limit = match (&found, &theirs) {
+            // Theirs has come beside it, and is to go.
+            (PortLimit::Limited(_), Found::Adopted(_)) if replaces => BitRate(0),
             (PortLimit::Limited(shape), _) => shape.rate,
             (PortLimit::Open, _) => BitRate(0),
             // Ours is to come before it.
-            (PortLimit::Foreign(_), Found::Adopted(_)) => BitRate(0),
+            (PortLimit::Foreign(_), Found::Adopted(_) | Found::Held(_)) => BitRate(0),
             (PortLimit::Foreign(_), Found::Refused(what)) => {
                 return Snapshot::without(Place::Theirs(what.clone()));
             }
-            (PortLimit::Foreign(kind), Found::Nothing) => {
+            (PortLimit::Foreign(kind), Found::Nothing | Found::Anew | Found::Cleared) => {
                 return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };
+        let original = self
+            .theirs
+            .original(port, &theirs, found == PortLimit::Open);
         let adopted = theirs.adopted();
         // What a tap or veth receives is what its owner sends.
         let mut now = match face.kind.as_str() {
@@ -156,8 +174,9 @@ impl Links {
                 silent: false,
             },
             index: Some(face.index),
-            place: Place::There(port_value(&found)),
+            place: Place::There(original.unwrap_or_else(|| port_value(&found))),
             setup: self.theirs.setup(port, adopted.as_ref()),
+            replaces: replaces && adopted.is_some(),
             adopted,
             counts: Some(Counts {
                 source: if bucket.is_some() {
@@ -181,12 +200,41 @@ impl Links {
         how: How,
     ) -> Result<(), NetError> {
         let shape = Shape { rate, wire: true };
-        let beside = self.theirs.is_adopting(port);
-        match how {
-            How::Change if beside => self.shapers.set_beside(name, survey, shape, burst),
-            How::Change => self.shapers.set_in(name, survey, shape, burst),
-            How::Renew => self.shapers.renew(name, survey, shape, burst),
+        let shapers = &self.shapers;
+        match (how, self.theirs.at(port)) {
+            (How::Renew, _) => return shapers.renew(name, survey, shape, burst),
+            (How::Change, Found::Adopted(adopted)) if self.theirs.replaces(port) => {
+                shapers.set_replacing(name, survey, (shape, burst), &adopted.record())?;
+            }
+            (How::Change, Found::Adopted(_)) => shapers.set_beside(name, survey, shape, burst)?,
+            (How::Change, _) => shapers.set_in(name, survey, shape, burst)?,
         }
+        if let Some(face) = survey.face(name) {
+            self.theirs.limited(port, face.index);
+        }
+        Ok(())
+    }
+
+    /// Goes on with limits of others that were replaced, by the names of ports and the numbers of their interfaces.
+    pub fn resume(&self, mut replaced: BTreeMap<String, (u32, RecordedLimit)>) {
+        for (port, name) in self.names.iter().enumerate() {
+            if let Some((index, limit)) = replaced.remove(&name.to_string()) {
+                self.theirs.resume(port, index, limit);
+            }
+        }
+    }
+
+    /// Gives an interface back the limit that was replaced.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn give_back(
+        &self,
+        name: &str,
+        survey: &Survey,
+        limit: &RecordedLimit,
+    ) -> Result<GivenBack, NetError> {
+        self.shapers.give_back(name, survey, limit)
     }
 
     /// All interfaces and what limits them.

@@ -1,4 +1,4 @@
-//! All ports at one moment.
+//! What was seen of all ports.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

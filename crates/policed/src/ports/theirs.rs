@@ -1,16 +1,19 @@
 //! Limits that other programs have set at the ports of a policy.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::BitRate;
+use nicety_model::traffic_control::{Filter, RecordedLimit, TrafficControl};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::{Face, Survey};
+use nicety_netdev::traffic_control::{can_return, filter_of};
 use nicety_police::Policy;
-use nicety_police::adopt::{self, Adopted, Unknown};
+use nicety_police::adopt::{self, Adopted, Interface, Unknown};
 use nicety_police::controller::PortSetup;
 use nicety_police::driver::Steps;
 use nicety_police::meter::Counters;
+use nicety_police::original::{TAKEN_AWAY, THEIRS};
 use nicety_police::policy::Adopt;
 
 use crate::Error;
@@ -21,9 +24,35 @@ use crate::adopt::Host;
 pub(super) struct Theirs {
     host: Host,
     /// What the policy says of each port, by its number.
-    ports: Vec<Adopt>,
+    ports: Vec<Says>,
     capacity: BitRate,
     found: RefCell<BTreeMap<usize, Found>>,
+    /// What was replaced, and is noted.
+    taken: RefCell<BTreeMap<usize, Taken>>,
+}
+
+/// What the policy says of a port.
+#[derive(Debug, Clone, Copy, Default)]
+struct Says {
+    adopt: Adopt,
+    /// Its tenant has a cap of its own.
+    capped: bool,
+}
+
+/// A limit that was replaced.
+#[derive(Debug)]
+struct Taken {
+    /// Number of the interface.
+    index: u32,
+    limit: RecordedLimit,
+    /// As it is noted.
+    text: String,
+}
+
+impl Taken {
+    fn filters(&self) -> impl Iterator<Item = Filter> {
+        self.limit.filters().filter_map(filter_of)
+    }
 }
 
 /// What another program has set at a port.
@@ -31,16 +60,34 @@ pub(super) struct Theirs {
 pub(super) enum Found {
     /// Nothing, or nothing that could be read.
     Nothing,
-    /// A limit below which the port is limited.
+    /// A limit below which the port is limited; one that is to be replaced is not yet.
     Adopted(Adopted),
+    /// A limit that is replaced.
+    Held(Adopted),
+    /// No filter at all where a limit was a moment ago: somebody may be making it anew, and would find no place for it
+    /// if there were one of nicety's.
+    Anew,
+    /// No limit any more, where one was replaced or was to be: nothing is given back.
+    Cleared,
     /// A limit, or something else, that is in the way.
     Refused(Box<Result<Adopted, Unknown>>),
 }
 
 impl Found {
     fn of(what: Result<Adopted, Unknown>, adopt: Adopt) -> Self {
+        let refusal = |adopted: &Adopted| match adopt {
+            Adopt::Refuse => None,
+            Adopt::Cap => adopted.bars(),
+            Adopt::Replace => can_return(&adopted.parts)
+                .err()
+                .map(|why| Unknown::NoWayBack {
+                    by: adopted.by,
+                    most: adopted.most(),
+                    why,
+                }),
+        };
         match (what, adopt) {
-            (Ok(adopted), Adopt::Cap) => match adopted.bars() {
+            (Ok(adopted), Adopt::Cap | Adopt::Replace) => match refusal(&adopted) {
                 Some(why) => Self::Refused(Box::new(Err(why))),
                 None => Self::Adopted(adopted),
             },
@@ -50,49 +97,170 @@ impl Found {
 
     pub(super) fn adopted(self) -> Option<Adopted> {
         match self {
-            Self::Adopted(adopted) => Some(adopted),
-            Self::Nothing | Self::Refused(_) => None,
+            Self::Adopted(adopted) | Self::Held(adopted) => Some(adopted),
+            Self::Nothing | Self::Anew | Self::Cleared | Self::Refused(_) => None,
         }
     }
+}
+
+/// What follows from a look.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Watch {
+    /// Interfaces of which changes must be known at once.
+    pub interfaces: BTreeSet<u32>,
+    /// A limit waits for being replaced.
+    pub waits: bool,
+    /// Somebody may be making one anew.
+    pub anew: bool,
 }
 
 impl Theirs {
     /// Of the ports of a policy; of none for putting things back.
     pub(super) fn open(ns: &NetNs, policy: Option<&Policy>) -> Result<Self, Error> {
         let tenants = policy.map(|policy| &policy.tenants[..]).unwrap_or_default();
-        let ports = tenants
-            .iter()
-            .flat_map(|tenant| tenant.ports.iter().map(|_| tenant.adopt));
+        let ports = tenants.iter().flat_map(|tenant| {
+            let says = Says {
+                adopt: tenant.adopt,
+                capped: tenant.cap.is_some(),
+            };
+            tenant.ports.iter().map(move |_| says)
+        });
         Ok(Self {
             host: Host::open(ns)?,
             ports: ports.collect(),
             capacity: policy.map(|policy| policy.capacity).unwrap_or_default(),
             found: RefCell::default(),
+            taken: RefCell::default(),
         })
     }
 
-    /// Looks at the filters of the ports where others may have some. What cannot be read is as if it were not there:
-    /// the port is somebody else's then, and not touched.
-    pub(super) fn look<'a>(&self, ports: impl Iterator<Item = (usize, &'a Face)>, survey: &Survey) {
-        let adopting = |port: usize| self.adopts(port) == Adopt::Cap;
+    /// Goes on with a limit that was replaced at a port, of an interface.
+    pub(super) fn resume(&self, port: usize, index: u32, limit: RecordedLimit) {
+        let taken = Taken {
+            index,
+            text: limit.to_string(),
+            limit,
+        };
+        self.taken.borrow_mut().insert(port, taken);
+    }
+
+    /// A port has a limit of nicety's now, which has the place of what was found there.
+    pub(super) fn limited(&self, port: usize, index: u32) {
+        let mut found = self.found.borrow_mut();
+        match found.get(&port).cloned() {
+            Some(Found::Adopted(adopted)) if self.says(port).adopt == Adopt::Replace => {
+                self.resume(port, index, adopted.record());
+                found.insert(port, Found::Held(adopted));
+            }
+            Some(Found::Cleared) => {
+                self.taken.borrow_mut().remove(&port);
+                found.remove(&port);
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks at the filters of the ports where others may have some. What cannot be read is as it was; where nothing
+    /// was known, the port is somebody else's, and not touched.
+    pub(super) fn look<'a>(
+        &self,
+        ports: impl Iterator<Item = (usize, &'a Face)>,
+        survey: &Survey,
+    ) -> Watch {
+        let mut taken = self.taken.borrow_mut();
+        let ports: Vec<(usize, &Face)> = ports.collect();
+        // An interface that has come anew brings nothing along.
+        taken.retain(|port, taken| {
+            let is_it = |(other, face): &(usize, &Face)| other == port && face.index == taken.index;
+            ports.iter().any(is_it)
+        });
         let may_be_theirs = |(port, face): &(usize, &Face)| {
             let own = survey.limiter_of(face).is_some();
-            survey.ingress_kind(face).is_some() && (!own || adopting(*port))
+            let adopting = self.says(*port).adopt != Adopt::Refuse;
+            let known = || self.found.borrow().contains_key(port) || taken.contains_key(port);
+            match survey.ingress_kind(face) {
+                Some(_) => !own || adopting,
+                None => adopting && known(),
+            }
         };
-        let ports: Vec<(usize, u32)> = ports
-            .filter(may_be_theirs)
-            .map(|(port, face)| (port, face.index))
+        let adopting = ports
+            .iter()
+            .filter(|(port, _)| self.says(*port).adopt != Adopt::Refuse);
+        let mut watch = Watch {
+            interfaces: adopting.map(|(_, face)| face.index).collect(),
+            ..Watch::default()
+        };
+        let looked: Vec<(usize, u32)> = ports
+            .iter()
+            .filter(|port| may_be_theirs(port))
+            .map(|(port, face)| (*port, face.index))
             .collect();
+        let redirects = taken.values().flat_map(Taken::filters);
+        let redirects = TrafficControl {
+            filters: redirects.collect(),
+            ..TrafficControl::default()
+        };
+        let wanted = (looked.iter().map(|(_, index)| *index))
+            .chain(redirects.redirects())
+            .collect();
+        let host = match looked.is_empty() {
+            true => Ok(BTreeMap::new()),
+            false => self.host.read(&wanted),
+        };
+        let Ok(host) = host else {
+            return watch;
+        };
+        let before = self.found.take();
         let mut found = BTreeMap::new();
-        if !ports.is_empty() {
-            let indexes = ports.iter().map(|(_, index)| *index).collect();
-            let host = self.host.read(&indexes).unwrap_or_default();
-            for (port, index) in ports {
-                let sends = adopt::look(index, &host).sends;
-                found.extend(sends.map(|what| (port, Found::of(what, self.adopts(port)))));
+        for (port, index) in looked {
+            let had = before.get(&port);
+            let now = self.one((port, index), &host, had, taken.get(&port));
+            watch.anew |= now == Found::Anew;
+            watch.waits |= matches!(now, Found::Adopted(_)) && self.replaces(port);
+            if now != Found::Nothing {
+                found.insert(port, now);
             }
         }
+        watch.interfaces.extend(
+            host.values()
+                .flat_map(|interface| interface.control.redirects()),
+        );
+        watch.interfaces.extend(redirects.redirects());
         self.found.replace(found);
+        watch
+    }
+
+    /// What others have at a port now.
+    fn one(
+        &self,
+        (port, index): (usize, u32),
+        host: &BTreeMap<u32, Interface>,
+        had: Option<&Found>,
+        taken: Option<&Taken>,
+    ) -> Found {
+        let adopt = self.says(port).adopt;
+        if let Some(what) = adopt::look(index, host).sends {
+            return Found::of(what, adopt);
+        }
+        let held = matches!(had, Some(Found::Adopted(_) | Found::Held(_)));
+        if held && filters(host, index) == 0 {
+            return Found::Anew;
+        }
+        if adopt != Adopt::Replace {
+            return Found::Nothing;
+        }
+        let was_theirs = matches!(
+            had,
+            Some(Found::Adopted(_) | Found::Held(_) | Found::Anew | Found::Cleared)
+        );
+        match taken {
+            Some(taken) if filters(host, index) > 0 => {
+                adopt::held(index, host, taken.filters()).map_or(Found::Cleared, Found::Held)
+            }
+            Some(_) => Found::Cleared,
+            None if was_theirs => Found::Cleared,
+            None => Found::Nothing,
+        }
     }
 
     /// What another program has set at a port.
@@ -101,22 +269,49 @@ impl Theirs {
         found.get(&port).cloned().unwrap_or(Found::Nothing)
     }
 
-    /// Whether a limit may be set beside filters of others at a port.
-    pub(super) fn is_adopting(&self, port: usize) -> bool {
-        matches!(self.found.borrow().get(&port), Some(Found::Adopted(_)))
+    /// What is given back to a port in the words of its setting; none where that is what is found there. `open` is
+    /// whether nothing limits it.
+    pub(super) fn original(&self, port: usize, found: &Found, open: bool) -> Option<String> {
+        let taken = || Some(self.taken.borrow().get(&port)?.text.clone());
+        match (found, self.says(port).adopt) {
+            (_, Adopt::Refuse) => None,
+            (Found::Adopted(_), Adopt::Cap) => Some(THEIRS.to_owned()),
+            (Found::Adopted(adopted), Adopt::Replace) => Some(adopted.record().to_string()),
+            (Found::Cleared, _) => Some(TAKEN_AWAY.to_owned()),
+            (Found::Held(_) | Found::Nothing | Found::Anew | Found::Refused(_), _) => {
+                taken().or_else(|| open.then(|| TAKEN_AWAY.to_owned()))
+            }
+        }
+    }
+
+    /// Limits of others at a port are replaced.
+    pub(super) fn replaces(&self, port: usize) -> bool {
+        self.says(port).adopt == Adopt::Replace
     }
 
     /// How a port is limited: below what another program has set. None where the policy says to take no notice.
     pub(super) fn setup(&self, port: usize, adopted: Option<&Adopted>) -> Option<PortSetup> {
-        let most = adopted.map_or(self.capacity, Adopted::most);
-        (self.adopts(port) == Adopt::Cap).then(|| PortSetup {
+        let says = self.says(port);
+        let theirs = adopted.map_or(self.capacity, Adopted::most);
+        let most = match says.adopt {
+            Adopt::Refuse => return None,
+            Adopt::Replace if says.capped => self.capacity,
+            Adopt::Cap | Adopt::Replace => theirs.min(self.capacity),
+        };
+        Some(PortSetup {
             steps: Steps::tc(),
             counters: Counters::kernel(),
-            cap_bps: most.min(self.capacity).bps(),
+            cap_bps: most.bps(),
         })
     }
 
-    fn adopts(&self, port: usize) -> Adopt {
+    fn says(&self, port: usize) -> Says {
         self.ports.get(port).copied().unwrap_or_default()
     }
+}
+
+/// How many filters an interface has.
+fn filters(host: &BTreeMap<u32, Interface>, index: u32) -> usize {
+    host.get(&index)
+        .map_or(0, |interface| interface.control.filters.len())
 }

@@ -1,0 +1,346 @@
+//! Random rewrites of another program, kills and restarts: a port is limited all the time, and has in the end what the
+//! other program has set last.
+//!
+//! `NICETY_FAULTS` is how many rewrites, `NICETY_FAULTS_SEED` where the moments come from.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant, SystemTime};
+
+use nicety_model::BitRate;
+use rustix::process::Signal;
+
+use super::kernel::{Kernel, State};
+use crate::harness::{Running, alone, root};
+use crate::uplink::{POLICY, Sender, Uplink};
+
+/// Of the policy.
+const PERIOD: Duration = Duration::from_millis(500);
+/// How often the port is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+/// What each new bucket lets through at once, theirs and nicety's, and what waits in it, in bytes.
+const AT_ONCE: u64 = 160_000;
+/// What the link carries, which is all that limits a port whose limit was taken away.
+const LINK: u64 = 40;
+
+#[test]
+fn a_port_is_always_limited_below_theirs() {
+    short("a_port_is_always_limited_below_theirs", "cap");
+}
+
+#[test]
+fn a_port_is_always_limited_in_the_place_of_theirs() {
+    short("a_port_is_always_limited_in_the_place_of_theirs", "replace");
+}
+
+#[test]
+#[ignore = "minutes: make faults-adopt"]
+fn a_port_is_limited_below_theirs_a_thousand_times() {
+    let _alone = alone();
+    campaign(
+        "a_port_is_limited_below_theirs_a_thousand_times",
+        "cap",
+        1000,
+    );
+}
+
+#[test]
+#[ignore = "minutes: make faults-adopt"]
+fn a_port_is_limited_in_the_place_of_theirs_a_thousand_times() {
+    let _alone = alone();
+    let test = "a_port_is_limited_in_the_place_of_theirs_a_thousand_times";
+    campaign(test, "replace", 1000);
+}
+
+fn short(test: &str, adopt: &str) {
+    let _alone = alone();
+    campaign(test, adopt, 16);
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// What the other program has set last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Set {
+    /// None where it has taken its limit away.
+    mbit: Option<u64>,
+    priority: u32,
+}
+
+/// A thread that asks the kernel again and again.
+struct Observer {
+    thread: JoinHandle<(Duration, u64)>,
+    ends: Arc<AtomicBool>,
+    /// Nobody is to limit the port now: theirs is gone, and no nicety runs.
+    excused: Arc<AtomicBool>,
+}
+
+impl Observer {
+    fn start(kernel: Kernel) -> Self {
+        let (ends, excused) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let (end, excuse) = (Arc::clone(&ends), Arc::clone(&excused));
+        let thread = std::thread::spawn(move || {
+            let (mut longest, mut looks) = (Duration::ZERO, 0);
+            let mut since = None;
+            while !end.load(Ordering::SeqCst) {
+                let before = Instant::now();
+                let open = !kernel.is_limited() && !excuse.load(Ordering::SeqCst);
+                since = open.then(|| since.unwrap_or(before));
+                longest = longest.max(since.map_or(Duration::ZERO, |since| since.elapsed()));
+                looks += 1;
+                sleep(LOOK);
+            }
+            (longest, looks)
+        });
+        Self {
+            thread,
+            ends,
+            excused,
+        }
+    }
+
+    fn excuse(&self, excused: bool) {
+        self.excused.store(excused, Ordering::SeqCst);
+    }
+
+    /// For how long the port was not limited, at most, and how often it was looked at.
+    fn end(self) -> (Duration, u64) {
+        self.ends.store(true, Ordering::SeqCst);
+        self.thread.join().unwrap()
+    }
+}
+
+struct World {
+    uplink: Uplink,
+    kernel: Kernel,
+    random: fastrand::Rng,
+    set: Set,
+    daemon: Option<Running>,
+    /// What could have come through at most, in bits, until then.
+    most: (f64, Instant),
+    tries: usize,
+}
+
+impl World {
+    /// What of a has passed may have been so much in this moment.
+    fn account(&mut self, before: Set) {
+        let rate = |set: Set| set.mbit.unwrap_or(LINK);
+        let mbit = rate(before).max(rate(self.set));
+        let now = Instant::now();
+        self.most.0 += (now - self.most.1).as_secs_f64() * mbit as f64 * 1e6;
+        self.most.0 += (AT_ONCE * 8) as f64;
+        self.most.1 = now;
+    }
+
+    /// A program that runs commands one after the other, and begins again when one fails.
+    fn rewrite(&mut self, observer: &Observer) {
+        let before = self.set;
+        let mbit = self.random.u64(2..=9);
+        let script = match (self.random.u8(0..8), before.mbit) {
+            (0, Some(_)) => {
+                self.set.mbit = None;
+                observer.excuse(self.daemon.is_none());
+                CLEAR.to_owned()
+            }
+            (1 | 2, Some(_)) => {
+                self.set.mbit = Some(mbit);
+                format!(
+                    "tc qdisc change dev theirs root handle 1: tbf rate {mbit}mbit burst 16kb limit 64kb"
+                )
+            }
+            (3 | 4, Some(_)) => {
+                let priority = before.priority;
+                format!(
+                    "tc filter del dev a1 parent ffff: prio {priority} 2>/dev/null; {}",
+                    filter(priority)
+                )
+            }
+            _ => {
+                self.set = Set {
+                    mbit: Some(mbit),
+                    ..before
+                };
+                anew(self.set)
+            }
+        };
+        let script = format!(
+            "for try in 1 2 3 4 5 6 7 8 9; do ( {script} ) 2>/dev/null && echo $try && exit 0; sleep 0.03; done; exit 1"
+        );
+        let tries: usize = self.uplink.lab.sh(&script).trim().parse().unwrap();
+        self.tries += tries - 1;
+        if self.set.mbit.is_some() {
+            observer.excuse(false);
+        }
+        self.account(before);
+    }
+
+    fn start(&mut self, observer: &Observer) {
+        if self.daemon.is_none() {
+            self.daemon = Some(self.uplink.daemon(&[]));
+        }
+        observer.excuse(false);
+        self.account(self.set);
+    }
+
+    fn kill(&mut self, observer: &Observer) {
+        observer.excuse(self.set.mbit.is_none());
+        if let Some(daemon) = self.daemon.take() {
+            if self.random.u8(0..4) == 0 {
+                // While it gives back.
+                daemon.signal(Signal::TERM);
+                sleep(Duration::from_micros(self.random.u64(0..20_000)));
+                daemon.signal_if_there(Signal::KILL);
+            } else {
+                daemon.signal(Signal::KILL);
+            }
+            daemon.wait();
+        }
+    }
+
+    /// Nothing of nicety is left, and theirs is as they have set it last.
+    #[track_caller]
+    fn assert_given_back(&self, wanted: &State, what: &str) {
+        let state = self.kernel.state();
+        match self.set.mbit {
+            Some(mbit) => {
+                assert_eq!(
+                    state.rate,
+                    Some(BitRate::from_mbit(mbit)),
+                    "{what}: {:?}",
+                    self.set
+                );
+                assert_eq!(state.raw, wanted.raw, "{what}: {:?}", self.set);
+            }
+            None => assert_eq!(state.raw, Vec::<Vec<u8>>::new(), "{what}"),
+        }
+        let ifbs = self.uplink.lab.sh("ip -o link show type ifb | cut -d: -f2");
+        let theirs = if self.set.mbit.is_some() {
+            "theirs"
+        } else {
+            ""
+        };
+        assert_eq!(ifbs.trim(), theirs, "{what}");
+    }
+}
+
+const CLEAR: &str = "tc qdisc del dev a1 ingress; ip link del theirs; true";
+
+fn filter(priority: u32) -> String {
+    format!(
+        "tc filter add dev a1 parent ffff: protocol all prio {priority} \
+         u32 match u32 0 0 action mirred egress redirect dev theirs"
+    )
+}
+
+/// The number of the interface stays, so that the same limit is the same bytes.
+fn anew(set: Set) -> String {
+    let mbit = set.mbit.unwrap();
+    format!(
+        "tc qdisc del dev a1 ingress; ip link del theirs; set -e
+         ip link add theirs index 5000 type ifb; ip link set theirs up
+         tc qdisc add dev theirs root handle 1: tbf rate {mbit}mbit burst 16kb limit 64kb
+         tc qdisc add dev a1 ingress; {}",
+        filter(set.priority)
+    )
+}
+
+/// What the uplink has sent, in bits.
+fn sent(uplink: &Uplink) -> f64 {
+    let link = uplink.lab.sh("ip -s -j link show u1");
+    let link: serde_json::Value = serde_json::from_str(&link).unwrap();
+    link[0]["stats64"]["tx"]["bytes"].as_f64().unwrap() * 8.0
+}
+
+fn campaign(test: &str, adopt: &str, rewrites: u64) {
+    if !root() {
+        println!("SKIP {test}: only root may look into the namespace all the time");
+        return;
+    }
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let rewrites = number("NICETY_FAULTS").unwrap_or(rewrites);
+    let seed = number("NICETY_FAULTS_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        now.unwrap().as_secs()
+    });
+    println!("{adopt}: seed {seed}, {rewrites} rewrites");
+    // The first restore may come before the first daemon.
+    fs::create_dir(uplink.path("state")).unwrap();
+    let policy = POLICY.replace("period", &format!("adopt = \"{adopt}\"\nperiod"));
+    fs::write(uplink.path("policy.toml"), policy).unwrap();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let set = Set {
+        mbit: Some(6),
+        // Nothing could come before a filter of priority 1: it can only be replaced.
+        priority: if adopt == "replace" && random.bool() {
+            1
+        } else {
+            50
+        },
+    };
+    uplink.lab.sh(&anew(set));
+    let kernel = Kernel::of(&uplink);
+    let wanted = kernel.state();
+    assert!(wanted.rate.is_some());
+    let observer = Observer::start(Kernel::of(&uplink));
+    let _a: Sender = uplink.paced("a");
+    let begin = sent(&uplink);
+    let mut world = World {
+        uplink,
+        kernel,
+        random,
+        set,
+        daemon: None,
+        most: (0.0, Instant::now()),
+        tries: 0,
+    };
+    let (mut kills, mut restores) = (0, 0);
+    for round in 0..rewrites {
+        if world.random.u8(0..4) == 0 {
+            world.kill(&observer);
+            kills += 1;
+        }
+        world.rewrite(&observer);
+        sleep(Duration::from_millis(world.random.u64(0..150)));
+        if world.random.u8(0..3) == 0 {
+            world.kill(&observer);
+            kills += 1;
+            if world.random.bool() {
+                restores += 1;
+                // Told with code 1 only when something could not be given back.
+                world.uplink.police(&["restore"]).run().assert_code(0);
+                world.assert_given_back(&wanted, &format!("seed {seed}, round {round}"));
+            }
+        }
+        if world.random.u8(0..4) > 0 {
+            world.start(&observer);
+        }
+    }
+    world.start(&observer);
+    let daemon = world.daemon.take().unwrap();
+    observer.excuse(world.set.mbit.is_none());
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    world.assert_given_back(&wanted, &format!("seed {seed}, the end"));
+    world.account(world.set);
+    let passed = sent(&world.uplink) - begin;
+    let (longest, looks) = observer.end();
+    println!(
+        "FAULT | limits of others | {adopt}: rewritten, {kills} kills, {restores} restores, {} tries again | {rewrites} | \
+         limited but for {longest:.1?} at most in {looks} looks; {:.0} of {:.0} Mbit passed |",
+        world.tries,
+        passed / 1e6,
+        world.most.0 / 1e6,
+    );
+    assert!(longest < PERIOD, "seed {seed}: not limited for {longest:?}");
+    assert!(
+        passed < world.most.0,
+        "seed {seed}: {passed} of {:?}",
+        world.most
+    );
+}
