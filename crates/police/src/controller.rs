@@ -499,13 +499,7 @@ impl PortState {
             self.uncounted();
             return;
         };
-        self.counts_drops = sample.drops.is_some();
-        self.newest = Some(sample);
-        if self.meter.is_soon(sample.at, least) {
-            self.fresh = false;
-            return;
-        }
-        match self.meter.read(sample) {
+        match self.meter.take(sample, least) {
             Reading::Rate { bps, held } => {
                 self.rate = bps;
                 self.held = held;
@@ -530,7 +524,7 @@ impl PortState {
                     rate: self.rate,
                     limit: self.in_force(),
                     at_limiter: self.held || self.at_lowered(tuning),
-                    counts_drops: self.counts_drops,
+                    counts_drops: self.meter.counts_drops(),
                     at_link: link.full,
                     crowded: link.crowded,
                 };

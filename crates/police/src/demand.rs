@@ -36,10 +36,9 @@ pub struct Demand {
     /// Periods for which a port that was held counts as held.
     patience: u32,
     held: bool,
-    /// It is held for sure: a rate near the limit alone is no sign where the limiter would tell.
-    short: bool,
-    /// What it wants for sure, in bits per second.
-    shown: f64,
+    /// What it wants for sure, in bits per second; none when it is held for sure: a rate near the limit alone is no
+    /// sign where the limiter would tell.
+    shown: Option<f64>,
     unknown_for: u32,
     /// Its rate, and whether all that is shared was used, in the last period.
     rate: f64,
@@ -60,7 +59,6 @@ impl Demand {
         Self {
             patience,
             held: true,
-            short: true,
             ..Self::default()
         }
     }
@@ -97,19 +95,15 @@ impl Demand {
             self.held = true;
         }
         self.held |= self.aside;
-        self.short = match seen.counts_drops {
+        let (is_short, growth) = match seen.counts_drops {
             true => {
                 let reached = seen.rate >= seen.limit;
-                reached || seen.at_limiter || seen.at_link || self.aside
+                let short = reached || seen.at_limiter || seen.at_link || self.aside;
+                (short, tuning.shown)
             }
-            false => self.held,
+            false => (self.held, tuning.growth),
         };
-        let growth = if seen.counts_drops {
-            tuning.shown
-        } else {
-            tuning.growth
-        };
-        self.shown = (1.0 + growth) * seen.rate;
+        self.shown = (!is_short).then_some((1.0 + growth) * seen.rate);
         self.last()
     }
 
@@ -125,7 +119,7 @@ impl Demand {
     /// its limit lets it, and of whose frames none was dropped or waits, may have all it wants. On one link it costs
     /// nothing to give it more, but of a total over many hosts that would be taken from others.
     pub fn shown(&self) -> Option<f64> {
-        (!self.short).then_some(self.shown)
+        self.shown
     }
 
     /// Starts anew.

@@ -56,7 +56,7 @@ impl Counters {
 pub enum Reading {
     /// The first one: nothing to compare with.
     First,
-    /// Nothing new: the driver has not refreshed its counters, or the clock stands.
+    /// Nothing new: the driver has not refreshed its counters, the clock stands, or it comes too soon.
     Stale,
     /// The counters went backwards or jumped: they count from here on.
     Reset,
@@ -73,7 +73,10 @@ pub enum Reading {
 #[derive(Debug, Clone)]
 pub struct Meter {
     counters: Counters,
+    /// The sample that the next rate is taken from.
     last: Option<Sample>,
+    /// The newest one, also when it came too soon for a rate.
+    newest: Option<Sample>,
 }
 
 impl Meter {
@@ -82,11 +85,23 @@ impl Meter {
         Self {
             counters,
             last: None,
+            newest: None,
         }
     }
 
-    /// Takes a sample.
+    /// Takes a sample; one that comes less than `least` after the last says nothing yet.
+    pub fn take(&mut self, sample: Sample, least: Duration) -> Reading {
+        let is_soon = |last: Sample| sample.at.saturating_sub(last.at) < least;
+        if self.last.is_some_and(is_soon) {
+            self.newest = Some(sample);
+            return Reading::Stale;
+        }
+        self.read(sample)
+    }
+
+    /// Takes a sample, however soon.
     pub fn read(&mut self, sample: Sample) -> Reading {
+        self.newest = Some(sample);
         let Some(last) = self.last else {
             self.last = Some(sample);
             return Reading::First;
@@ -121,19 +136,19 @@ impl Meter {
         }
     }
 
-    /// Whether one of `at` would come less than `least` after the last.
-    pub fn is_soon(&self, at: Duration, least: Duration) -> bool {
-        (self.last).is_some_and(|last| at.saturating_sub(last.at) < least)
+    /// The next rate is taken from the newest sample on.
+    pub fn begin_anew(&mut self) {
+        self.last = self.newest;
     }
 
-    /// Counts from a sample on.
-    pub fn begin(&mut self, sample: Sample) {
-        self.last = Some(sample);
+    /// Whether its samples tell what the limiter drops.
+    pub fn counts_drops(&self) -> bool {
+        self.newest.is_some_and(|newest| newest.drops.is_some())
     }
 
-    /// Forgets the last sample: the port went away.
+    /// Forgets all samples: the port went away.
     pub fn forget(&mut self) {
-        self.last = None;
+        (self.last, self.newest) = (None, None);
     }
 }
 
@@ -220,12 +235,17 @@ mod tests {
     fn a_sample_may_come_too_soon_and_counting_may_begin_anew() {
         let mut meter = Meter::new(Counters::kernel());
         let least = Duration::from_millis(250);
-        assert!(!meter.is_soon(Duration::ZERO, least));
-        meter.read(sample(1000, 0, 0));
-        assert!(meter.is_soon(Duration::from_millis(1249), least));
-        assert!(!meter.is_soon(Duration::from_millis(1250), least));
-        meter.begin(sample(1500, 5000, 0));
-        assert_eq!(meter.read(sample(2500, 6000, 0)), rate(8000.0));
+        assert_eq!(meter.take(sample(0, 0, 0), least), Reading::First);
+        assert_eq!(meter.take(sample(1000, 0, 0), least), rate(0.0));
+        assert_eq!(meter.take(sample(1249, 1000, 0), least), Reading::Stale);
+        assert_eq!(meter.take(sample(1250, 250, 0), least), rate(8000.0));
+        // Counting begins at the newest sample, also at one that came too soon.
+        assert_eq!(meter.take(sample(1300, 5000, 0), least), Reading::Stale);
+        meter.begin_anew();
+        assert_eq!(meter.take(sample(2300, 6000, 0), least), rate(8000.0));
+        meter.forget();
+        meter.begin_anew();
+        assert_eq!(meter.take(sample(2400, 7000, 0), least), Reading::First);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::enforce::Leak;
 use super::split::Part;
 use super::{Enforcement, PortDecision, PortSetup};
 use crate::demand::{Demand, Want};
-use crate::meter::{Meter, Sample};
+use crate::meter::Meter;
 use crate::policy::{Policy, PortName};
 use crate::tuning::Tuning;
 
@@ -22,15 +22,11 @@ pub(super) struct PortState {
     pub(super) cap: f64,
     setup: PortSetup,
     pub(super) meter: Meter,
-    /// The last sample, whether it was read or came too soon.
-    pub(super) newest: Option<Sample>,
     pub(super) demand: Demand,
     pub(super) want: Want,
     /// Last known rate in bits per second.
     pub(super) rate: f64,
     pub(super) held: bool,
-    /// Its limiter counts what it drops.
-    pub(super) counts_drops: bool,
     /// This period brought a rate.
     pub(super) fresh: bool,
     pub(super) present: bool,
@@ -57,12 +53,10 @@ impl PortState {
             cap: cap.min(setup.cap_bps).min(setup.steps.top),
             setup: *setup,
             meter: Meter::new(setup.counters),
-            newest: None,
             demand: Demand::new(setup.behind(policy)),
             want: Want::Unknown,
             rate: 0.0,
             held: false,
-            counts_drops: false,
             fresh: false,
             present: true,
             silent: false,
@@ -125,8 +119,8 @@ impl PortState {
     pub(super) fn wrote(&mut self, limit: BitRate, tuning: &Tuning) {
         let was = self.applied.replace(limit);
         let grows = was.is_some_and(|was| limit.bps() > (1.0 + tuning.growth) * was.bps());
-        if let (true, Some(newest)) = (grows, self.newest) {
-            self.meter.begin(newest);
+        if grows {
+            self.meter.begin_anew();
         }
     }
 
