@@ -1,11 +1,12 @@
 //! Asks those who know which ports names are.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nicety_host::regular;
 use nicety_names::{
     Absent, Attachment, Device, Domain, Found, Host, Interface, Kind, Listed, Name, PciAddress,
     Resolution, Source, Switch,
@@ -342,22 +343,24 @@ fn read(path: &Path) -> Result<Option<String>, Trouble> {
         path: path.to_owned(),
         source,
     };
-    let file = match File::open(path) {
+    let file = match regular::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // Not there, or no regular file.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+            ) =>
+        {
+            return Ok(None);
+        }
         Err(error) => return Err(unreadable(error)),
     };
-    let of = file.metadata().map_err(unreadable)?;
-    if !of.is_file() {
-        return Ok(None);
-    }
-    trusted(path, &of)?;
-    let mut bytes = Vec::new();
-    let read = file.take(LARGEST + 1).read_to_end(&mut bytes);
-    read.map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(unreadable(io::Error::other("it is larger than 1 MiB")));
-    }
+    trusted(path, &file.metadata().map_err(unreadable)?)?;
+    let bytes = regular::read_at_most(file, LARGEST).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => unreadable(io::Error::other("it is larger than 1 MiB")),
+        _ => unreadable(error),
+    })?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
