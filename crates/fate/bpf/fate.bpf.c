@@ -13,6 +13,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "maps.bpf.h"
+#include "netns.bpf.h"
 #include "stamp.bpf.h"
 
 #define TYPE_IPV4 0x0800
@@ -38,18 +39,6 @@ const volatile __u32 total_length = 46;
 // Reasons for which copies are thrown away while the frame itself goes on: they explain a loss only
 // where nothing else does.
 const volatile __u8 weak[REASONS] = {};
-
-struct ns_common {
-	unsigned int inum;
-} __attribute__((preserve_access_index));
-
-struct net {
-	struct ns_common ns;
-} __attribute__((preserve_access_index));
-
-typedef struct {
-	struct net *net;
-} __attribute__((preserve_access_index)) possible_net_t;
 
 struct net_device {
 	char name[16];

@@ -7,13 +7,14 @@ use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{BtfError, Ebpf, EbpfLoader};
 use nicety_port::xdp::mapping::Mapping;
+use nicety_port::xdp::unsupported::errno;
 use rustix::io::Errno;
 
 use crate::kernel::Kernel;
 use crate::layout::{CAUSES_MAX, Key, REASONS, cause, counts, order};
 use crate::names::{REASON, Raw};
 use crate::object;
-use crate::refusal::{Refusal, errno, refused};
+use crate::refusal::{Refusal, refused};
 
 /// The kernel's tracepoint.
 const TRACEPOINT: &str = "kfree_skb";

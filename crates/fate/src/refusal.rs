@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use aya::programs::ProgramError;
+use nicety_port::xdp::unsupported::errno;
 use rustix::io::Errno;
 
 /// Why the fate of frames cannot be found out here, and what to do about it, in one line.
@@ -52,21 +52,6 @@ pub(crate) fn refused(error: &(dyn Error + 'static)) -> Refusal {
                 .unwrap_or_default()
                 .to_owned(),
         ),
-    }
-}
-
-/// The error number at the bottom of `error`, if it comes from the kernel.
-pub(crate) fn errno(error: &(dyn Error + 'static)) -> Option<i32> {
-    let mut error = error;
-    loop {
-        // A transparent variant hides its error from `source`.
-        if let Some(ProgramError::IOError(io)) = error.downcast_ref() {
-            return io.raw_os_error();
-        }
-        if let Some(io) = error.downcast_ref::<io::Error>() {
-            return io.raw_os_error();
-        }
-        error = error.source()?;
     }
 }
 

@@ -15,6 +15,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "maps.bpf.h"
+#include "netns.bpf.h"
 #include "stream.bpf.h"
 
 // Streams of one sending thread: one, or both directions where only one CPU is left.
@@ -153,18 +154,6 @@ int transmit(struct xdp_md *ctx)
         s->unsent++;
     return action;
 }
-
-struct ns_common {
-    unsigned int inum;
-} __attribute__((preserve_access_index));
-
-struct net {
-    struct ns_common ns;
-} __attribute__((preserve_access_index));
-
-typedef struct {
-    struct net *net;
-} __attribute__((preserve_access_index)) possible_net_t;
 
 struct net_device {
     int ifindex;

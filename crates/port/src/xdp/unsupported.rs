@@ -52,8 +52,8 @@ pub(crate) fn refused(error: &(dyn std::error::Error + 'static)) -> Unsupported 
     }
 }
 
-/// The error number at the bottom of `error`, if it comes from the kernel.
-pub(crate) fn errno(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
+/// The error number at the bottom of `error`, if it comes from the kernel: also where an error of aya hides it.
+pub fn errno(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
     let mut error = error;
     loop {
         // A transparent variant hides its error from `source`.
