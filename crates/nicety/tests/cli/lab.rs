@@ -87,14 +87,7 @@ impl Lab {
 
     /// Runs a command inside and returns what it says.
     pub fn sh(&self, command: &str) -> String {
-        let enter = self.enter();
-        let output = Command::new(&enter[0])
-            .args(&enter[1..])
-            .args(["sh", "-c", command])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{command}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
+        said(&self.enter(), command)
     }
 
     /// Everything about the interfaces that must not change, as lines of text.
@@ -129,6 +122,18 @@ impl Lab {
             "changed: {changed:#?}"
         );
     }
+}
+
+/// What a command of a shell says below the words `enter`.
+#[track_caller]
+pub fn said(enter: &[String], command: &str) -> String {
+    let output = Command::new(&enter[0])
+        .args(&enter[1..])
+        .args(["sh", "-c", command])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{command}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 impl Drop for Lab {

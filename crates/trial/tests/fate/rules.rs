@@ -25,14 +25,16 @@ fn nft(path: &BridgePath, family: &str, hook: &str) -> Result<(), Skip> {
     run(path.dut(), "nft", &["-f", "-"], &rules).map(|_| ())
 }
 
+/// Where a rule drops, by the kernel's version.
+const BY_RULE: [&str; 3] = ["NETFILTER_DROP", "nft_do_chain", "nf_hook_slow"];
+
 fn by_rule(family: &str, hook: &str, device: &str) -> Result<(), Skip> {
     let path = stage::bridge();
     let record = crate::case::on(&path, Run::default(), |path| nft(path, family, hook))?;
-    let names = ["NETFILTER_DROP", "nft_do_chain", "nf_hook_slow"];
-    all_lost(&record, device, &names);
+    all_lost(&record, device, &BY_RULE);
     let listed = run(path.dut(), "nft", &["list", "counters"], "")?;
     // Those by which the receipt was learned are among the rule's.
-    let (frames, _) = told(&record, device, &names);
+    let (frames, _) = told(&record, device, &BY_RULE);
     let dropped = number(&listed, "packets");
     assert!(
         frames <= dropped && dropped - frames <= 200,
@@ -99,11 +101,7 @@ pub fn two() -> Result<(), Skip> {
             &["tc qdisc add dev d1 root tbf rate 4mbit burst 3000b limit 6000b"],
         )
     })?;
-    let (rule, _) = told(
-        &record,
-        "d0",
-        &["NETFILTER_DROP", "nft_do_chain", "nf_hook_slow"],
-    );
+    let (rule, _) = told(&record, "d0", &BY_RULE);
     let (bucket, _) = told(&record, "d1", &["QDISC_DROP", "QDISC_OVERLIMIT"]);
     assert!(rule > 0 && bucket > 0, "{:?}", record.loss_ledger);
     assert_eq!(unexplained(&record), 0, "{:?}", record.loss_ledger);

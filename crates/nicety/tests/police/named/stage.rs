@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::{Call, Running, nicety, own_mounts, root};
+use crate::lab::said;
 
 /// Everything that libvirtd keeps is in DIR or in memory. It wants a user, whom Debian's package of its services
 /// would make.
@@ -122,14 +123,7 @@ impl Host {
     /// Runs a command and returns what it says.
     #[track_caller]
     pub fn sh(&self, command: &str) -> String {
-        let enter = self.enter();
-        let output = Command::new(&enter[0])
-            .args(&enter[1..])
-            .args(["sh", "-c", command])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{command}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
+        said(&self.enter(), command)
     }
 
     /// `nicety police …` with the state directory of this test.
