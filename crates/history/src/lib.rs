@@ -11,10 +11,13 @@ mod postgres;
 mod prune;
 mod schema;
 mod sqlite;
+mod usage;
 
+use std::ops::Range;
 use std::path::Path;
 
 use nicety_model::Run;
+use nicety_model::bill::UsageRow;
 use nicety_model::compare::Metric;
 use nicety_model::history::{Figure, KeptRun, TrendChange, TrendPoint};
 use nicety_store::RunFiles;
@@ -25,6 +28,7 @@ pub use self::postgres::{
 pub use error::HistoryError;
 pub use prune::outdated;
 pub use sqlite::Sqlite;
+pub use usage::KeptBook;
 
 /// Separates parts of one text; none of them contains it.
 const BETWEEN: char = '\u{1f}';
@@ -176,4 +180,16 @@ pub trait History {
     /// # Errors
     /// [`HistoryError::NoRun`] when one is not there; nothing has changed then.
     fn remove(&mut self, ids: &[i64]) -> Result<(), HistoryError>;
+
+    /// Keeps what tenants have used, in the place of what was kept of the same slots.
+    ///
+    /// # Errors
+    /// [`HistoryError`]; nothing has changed then.
+    fn keep_usage(&mut self, rows: &[UsageRow]) -> Result<(), HistoryError>;
+
+    /// What tenants have used in slots that begin in this time, in seconds since 1970; all tenants or one.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    fn usage(&self, time: Range<i64>, tenant: Option<&str>) -> Result<Vec<UsageRow>, HistoryError>;
 }

@@ -19,10 +19,12 @@ use std::cell::RefCell;
 use std::error::Error as _;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nicety_model::Verdict;
+use nicety_model::bill::UsageRow;
 use nicety_model::compare::Metric;
 use nicety_model::history::{KeptRun, TrendPoint};
 use nicety_store::RunFiles;
@@ -188,7 +190,7 @@ impl Postgres {
 
     /// Does the work, and when the server goes away does it again on a new connection. `work` is
     /// told whether it may have been done already.
-    fn retried<T>(
+    pub(crate) fn retried<T>(
         &self,
         operation: &'static str,
         mut work: impl FnMut(&mut Client, bool) -> Result<T, Fault>,
@@ -224,7 +226,7 @@ impl Postgres {
     }
 
     /// Everything a question finds, row by row through `take`.
-    fn all<T>(
+    pub(crate) fn all<T>(
         &self,
         sql: &str,
         of: &[&(dyn ToSql + Sync)],
@@ -624,5 +626,13 @@ impl History for Postgres {
             transaction.execute("DELETE FROM nicety.runs WHERE id = ANY($1)", &[&ids])?;
             Ok(())
         })
+    }
+
+    fn keep_usage(&mut self, rows: &[UsageRow]) -> Result<(), HistoryError> {
+        self.replace_usage(rows)
+    }
+
+    fn usage(&self, time: Range<i64>, tenant: Option<&str>) -> Result<Vec<UsageRow>, HistoryError> {
+        self.usage_in(time, tenant)
     }
 }

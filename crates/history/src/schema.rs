@@ -7,7 +7,8 @@ pub const APPLICATION: i64 = 0x6e69_6365;
 
 /// Each entry makes the next version of the schema from the one before it. Entries are never
 /// changed, only added.
-const STEPS: [&str; 1] = ["
+const STEPS: [&str; 2] = [
+    "
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     identity TEXT NOT NULL UNIQUE,
@@ -42,7 +43,31 @@ CREATE TABLE labels (
     label TEXT NOT NULL,
     PRIMARY KEY (run, label)
 ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+CREATE TABLE usage (
+    host TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    sent_bytes INTEGER NOT NULL, sent_frames INTEGER NOT NULL, sent_unseen INTEGER NOT NULL,
+    sent_least INTEGER NOT NULL, sent_most INTEGER NOT NULL,
+    received_bytes INTEGER NOT NULL, received_frames INTEGER NOT NULL, received_unseen INTEGER NOT NULL,
+    received_least INTEGER NOT NULL, received_most INTEGER NOT NULL,
+    limited_ms INTEGER NOT NULL, watched_ms INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    PRIMARY KEY (start, tenant, host)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_changed ON usage (changed);
+CREATE TABLE book (
+    port TEXT NOT NULL PRIMARY KEY,
+    line TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE book_state (
+    name TEXT NOT NULL PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+",
+];
 
 /// Newest version known.
 pub const KNOWN: i64 = STEPS.len() as i64;
@@ -90,19 +115,23 @@ mod tests {
     #[test]
     fn an_older_store_is_brought_up_to_date_with_what_is_in_it() {
         let mut store = older();
-        apply(&mut store, &[STEPS[0], NEXT]).unwrap();
-        assert_eq!(version(&store), 2);
+        apply(&mut store, &[STEPS[0], STEPS[1], NEXT]).unwrap();
+        assert_eq!(version(&store), 3);
         let query = "SELECT id || name || host FROM runs";
         let text: String = store.query_row(query, [], |row| row.get(0)).unwrap();
         assert_eq!(text, "7nunknown");
-        apply(&mut store, &[STEPS[0], NEXT]).unwrap();
-        assert_eq!(version(&store), 2, "a second time nothing is to do");
+        apply(&mut store, &[STEPS[0], STEPS[1], NEXT]).unwrap();
+        assert_eq!(version(&store), 3, "a second time nothing is to do");
     }
 
     #[test]
     fn a_step_that_fails_leaves_the_store_as_it_was() {
         let mut store = older();
-        apply(&mut store, &[STEPS[0], NEXT, "CREATE TABLE labels (x)"]).unwrap_err();
+        apply(
+            &mut store,
+            &[STEPS[0], STEPS[1], NEXT, "CREATE TABLE labels (x)"],
+        )
+        .unwrap_err();
         assert_eq!(version(&store), 1);
         store.prepare("SELECT host FROM runs").unwrap_err();
     }

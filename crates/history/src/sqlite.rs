@@ -1,9 +1,11 @@
 //! A history in one SQLite file.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nicety_model::Verdict;
+use nicety_model::bill::UsageRow;
 use nicety_model::compare::Metric;
 use nicety_model::history::{KeptRun, TrendPoint};
 use nicety_store::RunFiles;
@@ -108,19 +110,22 @@ impl Sqlite {
         Ok(self)
     }
 
-    fn failed(&self, operation: &'static str) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
+    pub(crate) fn failed(
+        &self,
+        operation: &'static str,
+    ) -> impl Fn(rusqlite::Error) -> HistoryError + use<> {
         let path = self.path.clone();
         move |source| HistoryError::sqlite(operation, &path, source)
     }
 
     /// A transaction that takes the write lock at once, so that it cannot fail for it later.
-    fn write(&mut self) -> rusqlite::Result<Transaction<'_>> {
+    pub(crate) fn write(&mut self) -> rusqlite::Result<Transaction<'_>> {
         self.connection
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
     }
 
     /// Everything a question finds, row by row through `take`.
-    fn all<T>(
+    pub(crate) fn all<T>(
         &self,
         question: &str,
         of: impl Params,
@@ -384,5 +389,13 @@ impl History for Sqlite {
         // The runs are gone already; a full disk only keeps the file as large as it was.
         let _ = self.connection.execute_batch("VACUUM");
         Ok(())
+    }
+
+    fn keep_usage(&mut self, rows: &[UsageRow]) -> Result<(), HistoryError> {
+        self.replace_usage(rows)
+    }
+
+    fn usage(&self, time: Range<i64>, tenant: Option<&str>) -> Result<Vec<UsageRow>, HistoryError> {
+        self.usage_in(time, tenant)
     }
 }

@@ -162,6 +162,12 @@ pub struct TenantDecision {
 }
 
 impl TenantDecision {
+    /// It sends, and wants more than its limits let through.
+    pub fn is_limited(&self) -> bool {
+        let wants = self.demand_bps.unwrap_or(f64::INFINITY);
+        self.rate_bps > 0.0 && wants > self.limit_bps * 1.000_001
+    }
+
     /// Its ceiling: the lower of hard and soft limit.
     pub fn ceiling_bps(&self) -> f64 {
         self.cap_bps.min(self.soft_bps.unwrap_or(f64::INFINITY))

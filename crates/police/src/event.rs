@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 36] = [
+pub const EVENTS: [&str; 38] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -51,6 +51,8 @@ pub const EVENTS: [&str; 36] = [
     "enforced-again",
     "software-only",
     "guest-refused",
+    "bills-trouble",
+    "bills-trouble-over",
     "policy-taken",
     "policy-refused",
     "etcd-joined",
@@ -117,6 +119,10 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// What tenants use cannot be kept, and stays in memory: why.
+    BillsTrouble(String),
+    /// It can again.
+    BillsTroubleOver,
     /// Another policy is in force.
     PolicyTaken {
         /// Its file.
@@ -210,6 +216,8 @@ impl Event {
             Self::Trouble(_) => "trouble",
             Self::TroubleOver => "trouble-over",
             Self::GuestRefused { .. } => "guest-refused",
+            Self::BillsTrouble(_) => "bills-trouble",
+            Self::BillsTroubleOver => "bills-trouble-over",
             Self::PolicyTaken { .. } => "policy-taken",
             Self::PolicyRefused(_) => "policy-refused",
             Self::Cluster(event) => return cluster::name(event),
@@ -227,13 +235,14 @@ impl Event {
             Self::KernelSilent { .. }
             | Self::NamesSilent { .. }
             | Self::Trouble(_)
+            | Self::BillsTrouble(_)
             | Self::LockUnsafe { .. }
             | Self::JournalSkipped(_)
             | Self::EtcdTrouble(_)
             | Self::GuardTrouble(_)
             | Self::PolicyRefused(_) => Priority::Warning,
             Self::Cluster(event) => cluster::priority(event),
-            Self::TroubleOver | Self::NamesAnswer(_) => Priority::Info,
+            Self::TroubleOver | Self::BillsTroubleOver | Self::NamesAnswer(_) => Priority::Info,
             _ => Priority::Notice,
         }
     }
@@ -303,6 +312,10 @@ impl fmt::Display for Event {
             Self::KernelAnswers { nic } => write!(f, "{}: the kernel answers again", group(nic)),
             Self::Trouble(why) | Self::JournalSkipped(why) => f.write_str(why),
             Self::TroubleOver => f.write_str("the kernel answers again"),
+            Self::BillsTrouble(why) => {
+                write!(f, "bills: {why}; samples are kept in memory meanwhile")
+            }
+            Self::BillsTroubleOver => f.write_str("bills: samples are kept again"),
             Self::GuestRefused { tenant, why } => write!(f, "guest of {tenant}: refused: {why}"),
             Self::PolicyTaken {
                 file,

@@ -14,6 +14,7 @@
 
 pub mod admission;
 pub mod adopt;
+pub mod bill;
 pub mod binding;
 pub mod cluster;
 pub mod controller;

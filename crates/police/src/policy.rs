@@ -1,6 +1,7 @@
 //! Policies: how much of a link each tenant may have, in the TOML that `nicety police run`
 //! reads.
 
+mod bills_file;
 mod cluster;
 mod cluster_file;
 mod compatible;
@@ -32,6 +33,8 @@ pub const LEAST_RATE: BitRate = BitRate(64_000);
 pub const DEFAULT_HEADROOM: f64 = 0.03;
 /// Length of a control period when nothing is said.
 pub const DEFAULT_PERIOD: Duration = Duration::from_secs(1);
+/// For how many days samples stay in the state directory when nothing is said.
+pub const DEFAULT_KEEP_DAYS: u32 = 100;
 /// How long a port may send at the link's rate before its limit bites, when nothing is said.
 pub const DEFAULT_BURST: Duration = Duration::from_millis(4);
 
@@ -46,8 +49,19 @@ pub struct Policy {
     pub period: Duration,
     /// Where hosts share the tenants' totals; none: this host alone.
     pub cluster: Option<Cluster>,
+    /// What every tenant sends and receives is kept; none: it is not.
+    pub bills: Option<Bills>,
     /// Tenants, in the order of the file.
     pub tenants: Vec<Tenant>,
+}
+
+/// What is kept for bills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bills {
+    /// Where samples go besides the state directory: a file, or a PostgreSQL server by URL.
+    pub store: Option<String>,
+    /// For how many days samples stay in the state directory.
+    pub keep_days: u32,
 }
 
 /// A tenant with one or several ports.

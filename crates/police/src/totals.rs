@@ -1,8 +1,10 @@
 //! Totals that ports have sent and received since the daemon started, from counters that wrap,
 //! restart or change owners.
 
+use serde::{Deserialize, Serialize};
+
 /// Totals sent and received by a port, seen from its owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Total {
     /// Bytes sent.
     pub tx_bytes: u64,
@@ -38,6 +40,9 @@ pub struct Counts {
     pub byte_bits: u32,
     /// Width of the frame counters in bits.
     pub frame_bits: u32,
+    /// What the interface itself has counted, before any limit of what its owner sends; none where nothing but the
+    /// source counts.
+    pub interface: Option<Total>,
 }
 
 /// Adds up.
@@ -96,6 +101,7 @@ mod tests {
                 },
                 byte_bits: bits,
                 frame_bits: 32,
+                interface: None,
             })
         };
         let mut adder = Adder::default();

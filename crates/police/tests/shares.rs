@@ -182,6 +182,7 @@ fn four() -> Policy {
         headroom: 0.05,
         period: Duration::from_secs(1),
         cluster: None,
+        bills: None,
         tenants: vec![
             tenant("a", 1.0, 100, 0),
             tenant("b b1", 2.0, 0, 300),

@@ -26,6 +26,7 @@ use nicety_police::schedule::{Reconcile, next_period};
 use nicety_police::{Controller, Policy, PortName, Tuning};
 
 use crate::admission::check;
+use crate::bills::Bills;
 use crate::board::{Board, Shown};
 use crate::cluster::{self, Cluster};
 use crate::guests::{self, Channels, Softs};
@@ -107,6 +108,8 @@ pub struct Daemon {
     softs: Arc<Softs>,
     notifier: Notifier,
     record: Option<Recorder>,
+    /// Keeps what tenants use, where the policy asks for it.
+    bills: Option<Bills>,
     /// Its part in a cluster, where the policy names one.
     cluster: Option<Cluster>,
     requests: Receiver<ServiceRequest>,
@@ -152,6 +155,8 @@ impl Daemon {
             None,
             &log,
         )?;
+        let place = (state.path(), options.naming.called(), ports.namespace());
+        let bills = Bills::start(policy, place, &log)?;
         let kept = SoftLimits::open(state.path(), &log);
         let (channels, softs) = guests::start(policy, &board, kept, None, &log)?;
         Ok(Self {
@@ -182,6 +187,7 @@ impl Daemon {
             softs,
             notifier: Notifier::new(),
             record: None,
+            bills,
             cluster,
             requests,
             log,
@@ -224,6 +230,7 @@ impl Daemon {
         self.notifier.stopping();
         // No guest asks for anything from here on.
         self.channels = None;
+        self.close_bills();
         let closed = match self.options.keep {
             // What a cluster granted ends with the lease: its guard lowers it.
             true => self.originals.keep(&mut self.ports),
@@ -330,11 +337,29 @@ impl Daemon {
             cluster.end(&self.controller, &decision);
         }
         self.report_decision(&decision);
+        if let Some(bills) = &mut self.bills {
+            bills.end(counts.then_some(&decision));
+        }
         if counts {
             self.publish(decision, begin);
         }
         self.last = Some(after?);
         Ok(())
+    }
+
+    /// Looks at all ports once more, and keeps what tenants have used until now.
+    fn close_bills(&mut self) {
+        let Some(mut bills) = self.bills.take() else {
+            return;
+        };
+        // Where the kernel does not answer, the last period is the end.
+        if let Ok(mut survey) = self.ports.survey() {
+            for (index, name) in self.ports.names().iter().enumerate() {
+                bills.look(index, &survey.take(index, name));
+            }
+            bills.end(None);
+        }
+        bills.stop(!self.options.keep);
     }
 
     /// Time since its clock began.

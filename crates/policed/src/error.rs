@@ -44,6 +44,9 @@ pub enum Error {
         /// Why.
         refusal: Refusal,
     },
+    /// What tenants use cannot be kept.
+    #[error("bills: {0}")]
+    Bills(#[from] nicety_history::HistoryError),
     /// Another policy while a run is recorded.
     #[error("a record is of one policy; stop the daemon and start it again with another --out")]
     Recording,
@@ -206,6 +209,7 @@ impl Coded for Error {
             Self::Silent(_) => ProblemCode::KernelSilent,
             Self::Net(error) => error.code(),
             Self::Store(error) => error.code(),
+            Self::Bills(error) => error.code(),
             Self::Capture(error) => error.code(),
             Self::Knob(_) | Self::Io(_) => ProblemCode::KernelRefused,
             Self::Vsock { .. } => ProblemCode::KernelLacks,

@@ -341,6 +341,7 @@ impl Nic {
                 now,
                 byte_bits: counters.byte_bits,
                 frame_bits: counters.frame_bits,
+                interface: None,
             }),
         }
     }

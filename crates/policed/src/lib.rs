@@ -8,6 +8,7 @@
 
 mod admission;
 pub mod adopt;
+pub mod bills;
 pub mod board;
 pub mod client;
 pub mod cluster;

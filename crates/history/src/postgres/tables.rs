@@ -13,7 +13,7 @@ const LOCK: i64 = 0x6e69_6365;
 
 /// Each entry makes the next version of the tables from the one before it. Entries are never
 /// changed, only added.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     r#"
 CREATE SCHEMA nicety;
 CREATE TABLE nicety.version (version BIGINT NOT NULL);
@@ -78,6 +78,24 @@ FROM nicety.figures JOIN nicety.run_facts AS facts USING (run);
 CREATE VIEW nicety.change_points AS SELECT
     facts.*, cell, metric, before, after, ratio, p
 FROM nicety.changes JOIN nicety.run_facts AS facts USING (run);
+"#,
+    r#"
+CREATE TABLE nicety.usage (
+    host TEXT COLLATE "C" NOT NULL,
+    tenant TEXT COLLATE "C" NOT NULL,
+    start BIGINT NOT NULL,
+    sent_bytes BIGINT NOT NULL, sent_frames BIGINT NOT NULL, sent_unseen BIGINT NOT NULL,
+    sent_least BIGINT NOT NULL, sent_most BIGINT NOT NULL,
+    received_bytes BIGINT NOT NULL, received_frames BIGINT NOT NULL, received_unseen BIGINT NOT NULL,
+    received_least BIGINT NOT NULL, received_most BIGINT NOT NULL,
+    limited_ms BIGINT NOT NULL, watched_ms BIGINT NOT NULL,
+    PRIMARY KEY (start, tenant, host)
+);
+CREATE VIEW nicety.usage_rates AS SELECT
+    to_timestamp(start) AS time, host, tenant,
+    sent_bytes * 8 / 300.0 AS sent_bps, received_bytes * 8 / 300.0 AS received_bps,
+    limited_ms / 1000.0 AS limited_s, watched_ms / 1000.0 AS watched_s
+FROM nicety.usage;
 "#,
 ];
 

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::bills_file::BillsFile;
 use super::cluster_file::ClusterFile;
 use super::{Adopt, GuestChannel, LEAST_RATE, PortName, PortNameError};
 
@@ -22,8 +23,9 @@ pub(super) const NO_TENANT: [&str; 2] = [
 ];
 
 /// The tables of a policy.
-pub(super) const TABLES: [Top; 3] = [
+pub(super) const TABLES: [Top; 4] = [
     ("link", "[link]", None),
+    ("bills", "[bills]", None),
     ("cluster", "[cluster]", None),
     (
         "tenant",
@@ -43,6 +45,9 @@ pub struct PolicyFile {
     /// Where hosts share the tenants' totals; absent: each host for itself.
     #[schemars(with = "Option<ClusterFile>")]
     pub(super) cluster: Option<Spanned<ClusterFile>>,
+    /// What every tenant sends and receives is kept; absent: it is not.
+    #[schemars(with = "Option<BillsFile>")]
+    pub(super) bills: Option<Spanned<BillsFile>>,
     /// Tenants that share it.
     #[serde(default)]
     #[schemars(with = "Vec<TenantFile>")]

@@ -53,6 +53,7 @@ fn policy(tenants: Vec<Tenant>) -> Policy {
         headroom: HEADROOM,
         period: Duration::from_secs(1),
         cluster: None,
+        bills: None,
         tenants,
     }
 }

@@ -36,10 +36,16 @@ impl Daemon {
     pub(super) fn look(&mut self, index: usize, survey: &mut Look) -> Seen {
         let watch = &mut self.watches[index];
         if let Some(seen) = watch.unchanged(|last| survey.still(last)) {
+            if let Some(bills) = &mut self.bills {
+                bills.still(index);
+            }
             return seen;
         }
         let name = &self.ports.names()[index].clone();
         let snapshot = self.ours(index, survey.take(index, name));
+        if let Some(bills) = &mut self.bills {
+            bills.look(index, &snapshot);
+        }
         if let Some(setup) = &snapshot.setup {
             self.controller.describe(index, setup);
         }

@@ -12,6 +12,7 @@ use nicety_police::{Controller, Policy, Tuning};
 
 use super::{Daemon, enter, entry_name};
 use crate::admission::check;
+use crate::bills::Bills;
 use crate::cluster;
 use crate::names::{Bound, Start};
 use crate::ports::Ports;
@@ -65,6 +66,7 @@ impl Daemon {
         // Refused before anything is changed.
         cluster::Options::of(&policy, entry_name(&self.options.naming), ports.namespace())?;
         let reload = Reload::between(&self.policy, &policy);
+        self.reload_bills(&policy)?;
         self.open_channels(&policy, reload.other_tenants)?;
         self.originals
             .release_others(&mut self.ports, ports.names(), &policy);
@@ -85,6 +87,23 @@ impl Daemon {
         self.bound = bound;
         self.last = None;
         self.reconcile.demand();
+        Ok(())
+    }
+
+    /// What tenants use is kept as another policy says.
+    fn reload_bills(&mut self, policy: &Policy) -> Result<(), Error> {
+        if self.policy.bills == policy.bills {
+            if let Some(bills) = &mut self.bills {
+                bills.reload(policy);
+            }
+            return Ok(());
+        }
+        if let Some(before) = self.bills.take() {
+            before.stop(false);
+        }
+        let naming = self.options.naming.called();
+        let place = (self.state.path(), naming, self.ports.namespace());
+        self.bills = Bills::start(policy, place, &self.log)?;
         Ok(())
     }
 

@@ -139,6 +139,7 @@ impl Held {
             headroom: 0.0,
             period: DEFAULT_PERIOD,
             cluster: None,
+            bills: None,
             tenants: tenants.collect(),
         };
         Ok(Self {

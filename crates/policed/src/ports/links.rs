@@ -12,6 +12,7 @@ use nicety_netdev::net_error::NetError;
 use nicety_netdev::shaper::{
     BURST, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
 };
+use nicety_police::bill::INTERFACE;
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::Counts;
 use nicety_police::{PortName, Sample, Seen};
@@ -155,6 +156,7 @@ impl Links {
             "macvtap" => sent_by(face),
             _ => sent_by(face).turned(),
         };
+        let interface = now;
         let bucket = self.shapers.bucket_of(face, survey);
         if let Some(bucket) = bucket {
             (now.tx_bytes, now.tx_frames) = (bucket.bytes, bucket.frames);
@@ -182,11 +184,12 @@ impl Links {
                 source: if bucket.is_some() {
                     "limiter"
                 } else {
-                    "interface"
+                    INTERFACE
                 },
                 now,
                 byte_bits: 64,
                 frame_bits: 64,
+                interface: Some(interface),
             }),
         }
     }

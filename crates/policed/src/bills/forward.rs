@@ -1,0 +1,56 @@
+//! The thread that sends what was kept to a store for many hosts.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use nicety_history::{Environment, History, HistoryError, Sqlite, open};
+use nicety_police::event::Event;
+
+use crate::log::Log;
+
+/// Slots that are sent together.
+const TOGETHER: usize = 2_000;
+
+/// Starts it; it ends with the sender.
+pub fn start(from: &Path, to: PathBuf, log: Log) -> io::Result<SyncSender<()>> {
+    let (tell, told) = sync_channel(1);
+    let from = from.to_owned();
+    std::thread::Builder::new()
+        .name("bills-to".to_owned())
+        .spawn(move || {
+            let (mut there, mut trouble) = (None, false);
+            for () in told {
+                let sent = send(&from, &to, &mut there);
+                if sent.is_err() {
+                    // It may have gone: the next time begins with a new connection.
+                    there = None;
+                }
+                match sent {
+                    Ok(()) if trouble => log.report(&Event::BillsTroubleOver),
+                    Err(error) if !trouble => log.report(&Event::BillsTrouble(error.to_string())),
+                    _ => {}
+                }
+                trouble = there.is_none();
+            }
+        })?;
+    Ok(tell)
+}
+
+/// Sends everything that has changed since it was sent last.
+fn send(from: &Path, to: &Path, there: &mut Option<Box<dyn History>>) -> Result<(), HistoryError> {
+    let mut here = Sqlite::open(from)?;
+    let store = match there {
+        Some(store) => store,
+        None => there.insert(open(to, &Environment::of_process(), true)?),
+    };
+    let place = store.place();
+    loop {
+        let (rows, until) = here.unsent(&place, TOGETHER)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        store.keep_usage(&rows)?;
+        here.sent(&place, until)?;
+    }
+}

@@ -1,0 +1,178 @@
+//! The thread that keeps the book.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+
+use nicety_history::{HistoryError, KeptBook, Sqlite};
+use nicety_model::bill::UsageRow;
+use nicety_police::bill::{Book, Line, Moment, Passed, Sighting};
+use nicety_police::event::Event;
+
+use super::readings::{Readings, Written};
+use super::{Look, Message, Names, Period};
+use crate::log::Log;
+
+/// A power loss takes no more than this time.
+const COMMIT: Duration = Duration::from_secs(60);
+const DAY: u64 = 86_400;
+
+/// The book and where it is kept.
+pub struct Keeper {
+    pub book: Book,
+    /// How often the store has kept it.
+    pub commit: u64,
+    pub store: Sqlite,
+    pub readings: Readings,
+    /// Told when there is something to send.
+    pub forward: Option<SyncSender<()>>,
+    pub host: String,
+    pub keep_days: u32,
+    pub names: Names,
+    pub log: Log,
+    /// When the store kept it last.
+    pub kept_at: Option<Moment>,
+    pub trouble: Option<String>,
+}
+
+impl Keeper {
+    /// Goes on where the last one has ended: at its readings, where it was killed after the store had kept the book.
+    pub fn resume(&mut self, kept: KeptBook) {
+        self.commit = kept.commit;
+        self.book = match self.readings.newest().filter(|it| it.commit == kept.commit) {
+            Some(Written { lines, used, .. }) => Book::open(lines, used),
+            None => {
+                let lines = kept.lines.into_iter();
+                // A line of another version says nothing: its port begins anew.
+                let lines = lines.filter_map(|(port, text)| Some((port, line(&text)?)));
+                Book::open(lines, [])
+            }
+        };
+        self.forget_others();
+    }
+
+    /// Until the daemon ends.
+    pub fn run(mut self, from: &Receiver<Message>) {
+        for message in from {
+            match message {
+                Message::Policy(names) => {
+                    self.names = names;
+                    self.forget_others();
+                }
+                Message::Period(period) => self.period(period),
+                Message::Stop { opens_up } => {
+                    if opens_up {
+                        for (_, port) in &self.names.ports {
+                            self.book.open_up(port);
+                        }
+                    }
+                    break;
+                }
+            }
+        }
+        self.keep();
+    }
+
+    fn forget_others(&mut self) {
+        let known: BTreeSet<&str> = self
+            .names
+            .ports
+            .iter()
+            .map(|(_, port)| port.as_str())
+            .collect();
+        self.book.keep_only(|port| known.contains(port));
+    }
+
+    fn period(&mut self, period: Period) {
+        let Period { at, looks, limited } = period;
+        for (number, look) in looks {
+            let Some((tenant, port)) = self.names.ports.get(number) else {
+                continue;
+            };
+            let Some(tenant) = self.names.tenants.get(*tenant) else {
+                continue;
+            };
+            match look {
+                Look::Still => self.book.still(port, at),
+                Look::Gone => self.book.look(tenant, port, at, Sighting::Gone),
+                Look::There(mark) => self.book.look(tenant, port, at, Sighting::There(mark)),
+            }
+        }
+        if let Some(limited) = limited {
+            let tenants = self.names.tenants.iter().zip(limited);
+            let passed = tenants.map(|(tenant, limited)| Passed { tenant, limited });
+            self.book.pass(at, passed);
+        }
+        let kept = self.kept_at.get_or_insert(at);
+        let is_due = kept.slot() != at.slot() || at.boot.saturating_sub(kept.boot) >= COMMIT;
+        if is_due {
+            self.kept_at = Some(at);
+            self.keep();
+            self.prune(at);
+        } else {
+            self.write();
+        }
+    }
+
+    /// Has the store keep the book. What it cannot keep stays, and is tried again later.
+    fn keep(&mut self) {
+        let lines = self.book.lines().iter();
+        let lines: Vec<(String, String)> = lines
+            .filter_map(|(port, line)| Some((port.clone(), serde_json::to_string(line).ok()?)))
+            .collect();
+        let host = &self.host;
+        let rows: Vec<UsageRow> = self
+            .book
+            .used()
+            .map(|part| UsageRow {
+                host: host.clone(),
+                tenant: part.tenant,
+                start: part.start,
+                usage: part.usage,
+            })
+            .collect();
+        let kept = self.store.keep_book(&lines, &rows);
+        if let Ok(commit) = &kept {
+            self.commit = *commit;
+            self.book.kept();
+        }
+        self.tell(kept.err().as_ref().map(HistoryError::to_string));
+        self.write();
+        if let Some(forward) = &self.forward {
+            // One that is busy looks again when it is done.
+            let _ = forward.try_send(());
+        }
+    }
+
+    /// Writes down what a kill would take.
+    fn write(&mut self) {
+        let (commit, book) = (self.commit, &self.book);
+        if let Err(error) = self.readings.write(commit, book) {
+            self.tell(Some(format!(
+                "cannot write {}: {error}",
+                self.readings.place()
+            )));
+        }
+    }
+
+    fn prune(&mut self, at: Moment) {
+        let age = Duration::from_secs(u64::from(self.keep_days) * DAY);
+        let before = at.wall.saturating_sub(age).as_secs();
+        let gone = self.store.forget_usage(i64::try_from(before).unwrap_or(0));
+        if let Err(error) = gone {
+            self.tell(Some(error.to_string()));
+        }
+    }
+
+    fn tell(&mut self, now: Option<String>) {
+        if self.trouble != now {
+            self.trouble.clone_from(&now);
+            let event = now.map_or(Event::BillsTroubleOver, Event::BillsTrouble);
+            self.log.report(&event);
+        }
+    }
+}
+
+fn line(text: &str) -> Option<Line> {
+    serde_json::from_str(text).ok()
+}
