@@ -55,15 +55,15 @@ impl BitRateError {
     pub fn problem(&self) -> Problem {
         match self {
             Self::NoUnit(text) => Problem::value(
-                format!("\"{text}\" has no unit"),
+                format!("{text:?} has no unit"),
                 format!("write \"{text}mbit\" for megabits per second (kbit, mbit or gbit)"),
             ),
             Self::Malformed(text) => Problem::value(
-                format!("\"{text}\" is no rate"),
+                format!("{text:?} is no rate"),
                 "write a number and kbit, mbit or gbit, as in \"500mbit\"",
             ),
             Self::OutOfRange(text) => Problem::value(
-                format!("\"{text}\" is no rate of any link"),
+                format!("{text:?} is no rate of any link"),
                 "write whole bits per second up to 100tbit",
             ),
         }

@@ -28,19 +28,19 @@ impl DurationError {
     pub fn problem(&self) -> Problem {
         match self {
             Self::NoUnit(text) => Problem::value(
-                format!("\"{text}\" has no unit"),
+                format!("{text:?} has no unit"),
                 format!("write \"{text}s\" for seconds (ms, s, m or h)"),
             ),
             Self::Malformed(text) => Problem::value(
-                format!("\"{text}\" is no duration"),
+                format!("{text:?} is no duration"),
                 "write a number and ms, s, m or h, as in \"30s\"",
             ),
             Self::TooFine(text) => Problem::value(
-                format!("\"{text}\" is finer than a millisecond"),
+                format!("{text:?} is finer than a millisecond"),
                 "write whole milliseconds, as in \"500ms\"",
             ),
             Self::TooLong(text) => Problem::value(
-                format!("\"{text}\" is longer than 168h"),
+                format!("{text:?} is longer than 168h"),
                 "write a shorter duration",
             ),
         }
