@@ -1,5 +1,9 @@
 //! What tenants have sent and received over time, as it is kept and billed.
 
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +51,23 @@ pub struct UsageRow {
     pub start: i64,
     /// What was used.
     pub usage: Usage,
+}
+
+/// `nicety police bill --samples --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Samples {
+    /// Schema version.
+    pub schema: u32,
+    /// Where the samples are kept.
+    pub store: String,
+    /// Begin, RFC 3339 in UTC.
+    pub from: String,
+    /// End, RFC 3339 in UTC; not part of it.
+    pub to: String,
+    /// Length of a sample in seconds.
+    pub slot_s: i64,
+    /// The samples, oldest first.
+    pub samples: Vec<UsageRow>,
 }
 
 /// `nicety police bill --json`.
@@ -127,5 +148,116 @@ impl Usage {
         self.received.add(&more.received);
         self.limited_ms = self.limited_ms.saturating_add(more.limited_ms);
         self.watched_ms = self.watched_ms.saturating_add(more.watched_ms);
+    }
+}
+
+/// A month of the calendar, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Month {
+    year: i64,
+    /// 1 to 12.
+    month: i64,
+}
+
+/// Text that is no month.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no month; write year and month, as in 2026-11")]
+pub struct NoMonth(String);
+
+impl Month {
+    /// The month of a time in seconds since 1970.
+    pub fn at(seconds: i64) -> Self {
+        // The first guess is at most one month early: no month has more than 31 days.
+        let months = seconds.max(0).div_euclid(86_400) / 31;
+        let mut month = Self {
+            year: 1970 + months / 12,
+            month: months % 12 + 1,
+        };
+        while month.next().start() <= seconds {
+            month = month.next();
+        }
+        month
+    }
+
+    /// From its first second to the first of the next month, in seconds since 1970.
+    pub fn seconds(self) -> Range<i64> {
+        self.start()..self.next().start()
+    }
+
+    fn next(self) -> Self {
+        match self.month {
+            12 => Self {
+                year: self.year + 1,
+                month: 1,
+            },
+            month => Self {
+                year: self.year,
+                month: month + 1,
+            },
+        }
+    }
+
+    fn start(self) -> i64 {
+        let leap = |year: i64| year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+        // Days before each month of a year that is none with a leap day.
+        let before = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+        let index = usize::try_from(self.month - 1).unwrap_or(0).min(11);
+        let is_leap = leap(self.year) > leap(self.year - 1);
+        let leap_days = leap(self.year - 1) - leap(1969) + i64::from(is_leap && self.month > 2);
+        ((self.year - 1970) * 365 + leap_days + before[index]) * 86_400
+    }
+}
+
+impl FromStr for Month {
+    type Err = NoMonth;
+
+    fn from_str(text: &str) -> Result<Self, NoMonth> {
+        let read = || {
+            let (year, month) = text.split_once('-')?;
+            let is_plain = year.len() == 4
+                && month.len() == 2
+                && text.bytes().all(|b| b == b'-' || b.is_ascii_digit());
+            let (year, month) = (year.parse().ok()?, month.parse().ok()?);
+            (is_plain && year >= 1970 && (1..=12).contains(&month)).then_some(Self { year, month })
+        };
+        read().ok_or_else(|| NoMonth(text.chars().take(20).collect()))
+    }
+}
+
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}", self.year, self.month)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn months_begin_and_end_as_the_calendar_says() {
+        for (text, begin, days) in [
+            ("1970-01", 0, 31),
+            ("2000-02", 949_363_200, 29),
+            ("2026-11", 1_793_491_200, 30),
+            ("2026-12", 1_796_083_200, 31),
+            ("2100-02", 4_105_123_200, 28),
+        ] {
+            let month: Month = text.parse().unwrap();
+            assert_eq!(month.seconds(), begin..begin + days * 86_400, "{text}");
+            assert_eq!(month.to_string(), text);
+            for second in [begin, begin + days * 86_400 - 1] {
+                assert_eq!(Month::at(second), month, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_text_is_no_month() {
+        for text in [
+            "", "2026", "2026-13", "2026-00", "26-11", "2026-1", "1969-12", "2026-+1", "November",
+        ] {
+            text.parse::<Month>().unwrap_err();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `nicety police`: shares a link among tenants.
 
+mod bill;
 mod cluster;
 mod dry_run;
 mod import;
@@ -31,6 +32,7 @@ pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
         PoliceCommand::Explain(args) => status::explain(args),
         PoliceCommand::Reload(args) => status::reload(args),
         PoliceCommand::Poke(args) => status::poke(args),
+        PoliceCommand::Bill(args) => bill::run(args),
         PoliceCommand::Import(args) => import::run(args),
         PoliceCommand::Restore(args) => restore(args),
         PoliceCommand::Cluster(ClusterCommand::Forget(args)) => cluster::forget(args),

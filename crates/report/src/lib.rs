@@ -7,6 +7,7 @@
 
 pub mod advice;
 pub mod answer;
+pub mod bill;
 mod compare;
 mod confidence;
 pub mod csv;
@@ -21,6 +22,7 @@ mod fleet;
 mod guests;
 mod history;
 pub mod host;
+pub mod ipfix;
 pub mod json;
 pub mod junit;
 pub mod live;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use nicety_model::bill::{Bill, Samples};
 use nicety_model::compare::Comparison;
 use nicety_model::finding::{Advice, RuleReports};
 use nicety_model::fleet::FleetReport;
@@ -88,8 +89,10 @@ fn schemas_are_those_of_the_types() {
     check::<ReloadReport>("police-reload");
     check::<RestoreReport>("police-restore");
     check::<ImportReport>("police-import");
+    check::<Bill>("police-bill");
+    check::<Samples>("police-samples");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 39, "schema/ holds the generated schemas only");
+    assert_eq!(files, 41, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

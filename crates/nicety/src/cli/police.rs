@@ -1,8 +1,11 @@
 //! `nicety police` on the command line.
 
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use nicety_model::bill::Month;
 use nicety_model::{BitRate, BitRateError};
 
 use super::output::{FormatArgs, JsonArgs};
@@ -16,6 +19,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml              share the link until Ctrl-C, then put everything back
   nicety police status                       what every tenant sends, wants and may send
   nicety police explain blue                 what limits blue
+  nicety police bill                         what every tenant has used this month
   nicety police reload                       take the policy as its file is now
   nicety police restore                      put back what a killed daemon has left
 
@@ -55,6 +59,15 @@ const EXPLAIN_EXAMPLES: &str = "Examples:
   nicety police explain blue                 a tenant
   nicety police explain eth0/vf3             the tenant of a port";
 
+const BILL_EXAMPLES: &str = "Examples:
+  nicety police bill                         this month, every tenant
+  nicety police bill blue --month 2026-10
+  nicety police bill --samples --format csv >november.csv
+  nicety police bill --ipfix udp://127.0.0.1:4739        to nfdump, pmacct or another collector
+  nicety police bill --store postgres://db/nicety --by-host
+
+The daemon keeps samples while its policy has [bills].";
+
 const IMPORT_EXAMPLES: &str = "Examples:
   nicety police import                       what libvirt, Proxmox and others limit here, as a policy
   nicety police import --capacity 10gbit -o policy.toml
@@ -89,6 +102,9 @@ pub enum PoliceCommand {
     /// Explain in one line what limits a tenant, or the tenant of a port.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
+    /// Show what tenants have sent and received in a month, with the 95th percentile.
+    #[command(after_help = BILL_EXAMPLES)]
+    Bill(BillArgs),
     /// Write a policy from the limits that other programs have set at ports of this host.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArgs),
@@ -200,6 +216,65 @@ pub struct ForgetArgs {
     /// Where the daemon's state is.
     #[command(flatten)]
     pub state: StateArgs,
+}
+
+/// `nicety police bill`.
+#[derive(Debug, Args)]
+pub struct BillArgs {
+    /// Tenants; all by default.
+    #[arg(value_name = "TENANT", help_heading = heading::WHAT)]
+    pub tenants: Vec<String>,
+    /// Show this month, in UTC; the current one by default.
+    #[arg(long, value_name = "YYYY-MM", help_heading = heading::WHAT)]
+    pub month: Option<Month>,
+    /// Bill every host apart; by default a tenant's samples are those of all hosts together.
+    #[arg(long, help_heading = heading::WHAT)]
+    pub by_host: bool,
+    /// Show every sample of five minutes.
+    #[arg(long, conflicts_with = "by_host", help_heading = heading::WHAT)]
+    pub samples: bool,
+    /// Read the samples in this store: a file, or postgres://HOST/DATABASE. Default: the daemon's own.
+    #[arg(long, value_name = "WHERE", help_heading = heading::HOW)]
+    pub store: Option<PathBuf>,
+    /// Where the daemon's state is.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// Send the samples as flows too, to a collector as in udp://127.0.0.1:4739, or into a new file
+    /// (RFC 7011 and 5655).
+    #[arg(long, value_name = "WHERE", help_heading = heading::OUTPUT)]
+    pub ipfix: Option<FlowsTo>,
+    /// The format on standard output.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// Where flows go.
+#[derive(Debug, Clone)]
+pub enum FlowsTo {
+    /// A collector.
+    Udp(SocketAddr),
+    /// A new file.
+    File(PathBuf),
+}
+
+impl FromStr for FlowsTo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some(address) = text.strip_prefix("udp://") else {
+            return match text.contains("://") {
+                true => Err("flows are sent by UDP or written to a file; write udp://127.0.0.1:4739 or a path".to_owned()),
+                false => Ok(Self::File(text.into())),
+            };
+        };
+        let mut found = address.to_socket_addrs().map_err(|error| {
+            format!("{error}; write a host and a port, as in udp://127.0.0.1:4739")
+        })?;
+        found
+            .next()
+            .map(Self::Udp)
+            .ok_or_else(|| format!("{address} has no address"))
+    }
 }
 
 /// `nicety police import`.

@@ -18,6 +18,7 @@ mod page;
 
 mod adopt;
 mod alerts;
+mod bills;
 mod cluster;
 mod faults;
 mod guests;

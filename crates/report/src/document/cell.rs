@@ -82,6 +82,13 @@ impl Cell {
         cell
     }
 
+    /// Bytes: in words, and for programs as their number.
+    pub(crate) fn bytes(bytes: u64) -> Self {
+        let mut cell = Self::sorted(bytes as f64, crate::bill::bytes);
+        cell.more().exact_unit = "bytes";
+        cell
+    }
+
     pub(crate) fn count(value: u64) -> Self {
         number::count(value).into()
     }

@@ -1,0 +1,170 @@
+//! `nicety police bill`: what tenants have used in a month.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::net::UdpSocket;
+use std::ops::Range;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::anyhow;
+use nicety_history::{Caution, Environment, History, HistoryError, has_password};
+use nicety_model::SCHEMA;
+use nicety_model::bill::{Bill, Month, SLOT_SECONDS, Samples, UsageRow};
+use nicety_police::bill::{Grouped, statement};
+use nicety_policed::bills;
+use nicety_report::{bill, ipfix, plural};
+
+use crate::cli::police::{BillArgs, FlowsTo};
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Runs the command.
+pub fn run(args: &BillArgs) -> Result<Exit, Failure> {
+    let (store, place) = open(args)?;
+    let now = seconds(SystemTime::now());
+    let month = args.month.unwrap_or_else(|| Month::at(now));
+    let time = month.seconds();
+    let mut rows = store.usage(time.clone(), None)?;
+    let known: Vec<String> = names(&rows);
+    if let Some(tenant) = args.tenants.iter().find(|tenant| !known.contains(tenant)) {
+        return Err(Failure::usage(anyhow!(
+            "{place} has no tenant {tenant:?} in {month}; {}",
+            match known.as_slice() {
+                [] => "it has none at all; name another --month or --store".to_owned(),
+                known => format!("it has {}", known.join(", ")),
+            }
+        )));
+    }
+    if !args.tenants.is_empty() {
+        rows.retain(|row| args.tenants.contains(&row.tenant));
+    }
+    if rows.is_empty() {
+        output::say(&format!(
+            "nothing is kept of {month}; [bills] in the policy makes the daemon keep it"
+        ));
+    }
+    if let Some(to) = &args.ipfix {
+        send(to, &rows)?;
+    }
+    match args.samples {
+        true => show_samples(args, &rows, (&place, &time))?,
+        false => {
+            let grouped = if args.by_host {
+                Grouped::ByHost
+            } else {
+                Grouped::ByTenant
+            };
+            let sum = Bill {
+                schema: SCHEMA,
+                store: place,
+                from: rfc3339(time.start),
+                to: rfc3339(time.end),
+                slot_s: SLOT_SECONDS,
+                tenants: statement(&rows, time, now, grouped),
+            };
+            output::page(&args.format, &sum, || bill::page(&sum))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn show_samples(
+    args: &BillArgs,
+    rows: &[UsageRow],
+    (place, time): (&str, &Range<i64>),
+) -> Result<(), Failure> {
+    let samples = Samples {
+        schema: SCHEMA,
+        store: place.to_owned(),
+        from: rfc3339(time.start),
+        to: rfc3339(time.end),
+        slot_s: SLOT_SECONDS,
+        samples: rows.to_vec(),
+    };
+    output::page(&args.format, &samples, || bill::samples(&samples, rfc3339))
+}
+
+/// The store that is asked for, or the daemon's own.
+fn open(args: &BillArgs) -> Result<(Box<dyn History>, String), Failure> {
+    let own = || Ok::<_, Failure>(bills::file(&args.state.police()?));
+    let place = args.store.clone().map_or_else(own, Ok)?;
+    if place.to_str().is_some_and(has_password) {
+        output::tell(&format!("nicety: {}", Caution::PasswordInArguments));
+    }
+    let store = nicety_history::open(&place, &Environment::of_process(), false);
+    let store = store.map_err(|error| match error {
+        HistoryError::Missing { place } => Failure::environment(anyhow!(
+            "nothing is kept at {place}; add [bills] to the policy and reload it, or name another with --store"
+        )),
+        error => error.into(),
+    })?;
+    for caution in store.cautions() {
+        output::tell(&format!("nicety: {caution}"));
+    }
+    let place = store.place();
+    Ok((store, place))
+}
+
+/// Sends the samples as flows, or writes them to a file.
+fn send(to: &FlowsTo, rows: &[UsageRow]) -> Result<(), Failure> {
+    let messages = ipfix::messages(rows, seconds(SystemTime::now()));
+    let said = match to {
+        FlowsTo::Udp(address) => {
+            let failed = |error| Failure::environment(anyhow!("cannot send to {address}: {error}"));
+            let here = if address.is_ipv4() {
+                "0.0.0.0:0"
+            } else {
+                "[::]:0"
+            };
+            let socket = UdpSocket::bind(here).map_err(failed)?;
+            socket.connect(address).map_err(failed)?;
+            for message in &messages {
+                socket.send(message).map_err(failed)?;
+                // A collector on a small buffer loses what comes faster.
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            format!("sent to {address}")
+        }
+        FlowsTo::File(file) => {
+            write(file, &messages)?;
+            format!("written to {}", file.display())
+        }
+    };
+    output::say(&format!(
+        "{} in {} {said}",
+        plural(2 * rows.len(), "flow"),
+        plural(messages.len(), "message")
+    ));
+    Ok(())
+}
+
+fn write(file: &Path, messages: &[Vec<u8>]) -> Result<(), Failure> {
+    let made = OpenOptions::new().write(true).create_new(true).open(file);
+    let written = made.and_then(|mut made| {
+        messages
+            .iter()
+            .try_for_each(|message| made.write_all(message))
+    });
+    written.map_err(|error| {
+        let file = file.display();
+        Failure::usage(anyhow!("cannot write {file}: {error}; name a new file"))
+    })
+}
+
+fn names(rows: &[UsageRow]) -> Vec<String> {
+    let mut names: Vec<String> = rows.iter().map(|row| row.tenant.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+fn rfc3339(seconds: i64) -> String {
+    let since = std::time::Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    nicety_store::rfc3339(UNIX_EPOCH + since)
+}

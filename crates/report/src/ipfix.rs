@@ -1,0 +1,113 @@
+//! Samples of tenants as IPFIX flows (RFC 7011), for collectors of traffic.
+//!
+//! A sample is two flows, one each way, with the tenant as `userName`. What its owner sends is `ingress`: the host
+//! sees it come in. Numbers of elements: IANA, "IPFIX Information Elements".
+
+use nicety_model::bill::{SLOT_SECONDS, Traffic, UsageRow};
+
+/// Version of the protocol.
+const VERSION: u16 = 10;
+/// Of the set that describes records.
+const TEMPLATE_SET: u16 = 2;
+/// Of our records; the first that is free.
+const TEMPLATE: u16 = 256;
+/// A length that the record itself tells (RFC 7011, 7).
+const VARIABLE: u16 = 65_535;
+/// Longest message: it fits in a datagram of any network.
+const MESSAGE: usize = 1_400;
+/// Longest name, so that its length is one byte.
+const NAME: usize = 254;
+
+/// Number and length of the elements of a record, in their order.
+const FIELDS: [(u16, u16); 7] = [
+    // flowStartSeconds, flowEndSeconds
+    (150, 4),
+    (151, 4),
+    // octetDeltaCount, packetDeltaCount
+    (1, 8),
+    (2, 8),
+    // flowDirection
+    (61, 1),
+    // userName
+    (371, VARIABLE),
+    // observationDomainName
+    (300, VARIABLE),
+];
+
+/// Messages with the flows of all samples; each says what its records are, so that none needs another one.
+/// `now` is in seconds since 1970.
+pub fn messages(rows: &[UsageRow], now: i64) -> Vec<Vec<u8>> {
+    let template = template();
+    let mut messages = Vec::new();
+    let (mut sent, mut records, mut count) = (0_u32, Vec::new(), 0_u32);
+    let mut close = |records: &mut Vec<u8>, count: &mut u32| {
+        if *count > 0 {
+            messages.push(message(&template, records, (now, sent)));
+            sent = sent.wrapping_add(*count);
+            (*records, *count) = (Vec::new(), 0);
+        }
+    };
+    for row in rows {
+        for (direction, traffic) in [(0, &row.usage.sent), (1, &row.usage.received)] {
+            let record = record(row, direction, traffic);
+            // Headers of message and set.
+            if 20 + template.len() + records.len() + record.len() > MESSAGE {
+                close(&mut records, &mut count);
+            }
+            records.extend(record);
+            count += 1;
+        }
+    }
+    close(&mut records, &mut count);
+    messages
+}
+
+fn template() -> Vec<u8> {
+    let mut set = Vec::new();
+    let length = 8 + 4 * FIELDS.len();
+    for word in [TEMPLATE_SET, length as u16, TEMPLATE, FIELDS.len() as u16] {
+        set.extend(word.to_be_bytes());
+    }
+    for (element, length) in FIELDS {
+        set.extend(element.to_be_bytes());
+        set.extend(length.to_be_bytes());
+    }
+    set
+}
+
+fn record(row: &UsageRow, direction: u8, traffic: &Traffic) -> Vec<u8> {
+    let seconds = |time: i64| u32::try_from(time).unwrap_or(u32::MAX).to_be_bytes();
+    let mut record = Vec::with_capacity(64);
+    record.extend(seconds(row.start));
+    record.extend(seconds(row.start.saturating_add(SLOT_SECONDS)));
+    record.extend(traffic.bytes.to_be_bytes());
+    record.extend(traffic.frames.to_be_bytes());
+    record.push(direction);
+    for name in [&row.tenant, &row.host] {
+        let end = (0..=NAME.min(name.len()))
+            .rev()
+            .find(|end| name.is_char_boundary(*end));
+        let name = &name[..end.unwrap_or(0)];
+        record.push(name.len() as u8);
+        record.extend(name.as_bytes());
+    }
+    record
+}
+
+/// `before` is how many records were in the messages before this one.
+fn message(template: &[u8], records: &[u8], (now, before): (i64, u32)) -> Vec<u8> {
+    let set = 4 + records.len();
+    let whole = 16 + template.len() + set;
+    let mut message = Vec::with_capacity(whole);
+    message.extend(VERSION.to_be_bytes());
+    message.extend((whole as u16).to_be_bytes());
+    message.extend(u32::try_from(now).unwrap_or(u32::MAX).to_be_bytes());
+    message.extend(before.to_be_bytes());
+    // Observation domain: one, whatever the host.
+    message.extend(1_u32.to_be_bytes());
+    message.extend(template);
+    message.extend(TEMPLATE.to_be_bytes());
+    message.extend((set as u16).to_be_bytes());
+    message.extend(records);
+    message
+}
