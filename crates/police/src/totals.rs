@@ -43,6 +43,17 @@ pub struct Counts {
     /// What the interface itself has counted, before any limit of what its owner sends; none where nothing but the
     /// source counts.
     pub interface: Option<Total>,
+    /// What its limiter holds back; none without one.
+    pub held: Option<Held>,
+}
+
+/// What a limiter holds back of what an owner sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Held {
+    /// Frames that it has dropped since it was made.
+    pub drops: u64,
+    /// Bytes that wait in it.
+    pub waiting: u64,
 }
 
 /// Adds up.
@@ -102,6 +113,7 @@ mod tests {
                 byte_bits: bits,
                 frame_bits: 32,
                 interface: None,
+                held: None,
             })
         };
         let mut adder = Adder::default();

@@ -7,7 +7,7 @@ use nicety_model::bill::{SLOT_SECONDS, Traffic, UsageRow};
 use nicety_police::bill::{
     Book, Counters, Grouped, INTERFACE, Mark, Moment, Passed, Sighting, statement,
 };
-use nicety_police::totals::Total;
+use nicety_police::totals::{Held, Total};
 
 /// What the port passes at most, in bits per second and in bytes per step.
 const MOST: f64 = 80e6;
@@ -25,7 +25,7 @@ struct Port {
     made: u32,
     face: Total,
     /// What its limiter has counted.
-    limiter: Option<(u64, u64)>,
+    limiter: Option<(u64, u64, Held)>,
     quiet: u32,
     /// What passed: sent and received, by slot.
     truth: [BTreeMap<i64, u64>; 2],
@@ -46,8 +46,12 @@ impl Port {
         self.face.tx_bytes += offered;
         self.face.tx_frames += offered / 100;
         let passed = match &mut self.limiter {
-            Some((bytes, frames)) => {
-                let passed = offered.min(random.u64(0..STEP_BYTES / 2));
+            Some((bytes, frames, held)) => {
+                let passed = match random.bool() {
+                    true => offered,
+                    false => offered.min(random.u64(0..STEP_BYTES / 2)),
+                };
+                held.drops += (offered - passed).div_ceil(1_500);
                 *bytes += passed;
                 *frames += passed / 100;
                 passed
@@ -66,7 +70,7 @@ impl Port {
             return Sighting::Gone;
         };
         let mut now = self.face;
-        if let Some((bytes, frames)) = self.limiter {
+        if let Some((bytes, frames, _)) = self.limiter {
             (now.tx_bytes, now.tx_frames) = (bytes, frames);
         }
         Sighting::There(Mark {
@@ -77,13 +81,15 @@ impl Port {
                 byte_bits: 64,
                 frame_bits: 64,
                 interface: Some(self.face),
+                held: self.limiter.map(|(_, _, held)| held),
             },
             most_bps: MOST,
         })
     }
 
     /// Something happens to it: no more than once in a period, and to its limiter not in two of them after each other.
-    fn turn(&mut self, random: &mut fastrand::Rng) {
+    /// While nobody watches, nobody limits it anew: what another one drops then is not known to be dropped.
+    fn turn(&mut self, random: &mut fastrand::Rng, watched: bool) {
         self.quiet = self.quiet.saturating_sub(1);
         let turn = random.u32(0..400);
         if self.quiet == 0 && (2..=6).contains(&turn) {
@@ -98,7 +104,9 @@ impl Port {
                 self.make();
                 self.limiter = None;
             }
-            3..6 if self.interface.is_some() => self.limiter = Some((0, 0)),
+            3..6 if self.interface.is_some() && watched => {
+                self.limiter = Some((0, 0, Held::default()))
+            }
             6 => self.limiter = None,
             _ => {}
         }
@@ -153,7 +161,7 @@ fn run(seed: u64, look: impl Fn(&Port) -> Sighting) -> (Port, Vec<UsageRow>) {
                 }
                 3 => {
                     if port.limiter.is_some() {
-                        book.open_up("tap0");
+                        book.open_up("blue", "tap0");
                         port.limiter = None;
                     }
                 }
@@ -161,7 +169,7 @@ fn run(seed: u64, look: impl Fn(&Port) -> Sighting) -> (Port, Vec<UsageRow>) {
             }
         }
         if step % 5 == 2 {
-            port.turn(&mut random);
+            port.turn(&mut random, daemon_is_down == 0);
         }
     }
     for part in book.used() {
@@ -318,6 +326,7 @@ fn a_clock_that_is_set_back_makes_no_sample_higher() {
             byte_bits: 64,
             frame_bits: 64,
             interface: Some(face),
+            held: None,
         };
         let mark = Mark {
             whose: String::new(),
@@ -365,6 +374,7 @@ fn a_narrow_counter_that_may_have_gone_round_says_so() {
             byte_bits: 32,
             frame_bits: 32,
             interface: None,
+            held: None,
         };
         let mark = Mark {
             whose: String::new(),

@@ -16,6 +16,7 @@ use nicety_history::Sqlite;
 use nicety_host::journal::since_boot;
 use nicety_police::bill::{Book, Counters, Mark, Moment};
 use nicety_police::snapshot::{Place, Snapshot};
+use nicety_police::totals::Total;
 use nicety_police::{Decision, Policy};
 
 use crate::Error;
@@ -73,8 +74,8 @@ struct Period {
 }
 
 enum Look {
-    /// As it was.
-    Still,
+    /// As it was, but for what its interface has counted, where one is there.
+    Still(Option<Total>),
     Gone,
     There(Mark),
 }
@@ -141,9 +142,9 @@ impl Bills {
         }))
     }
 
-    /// A port is as it was.
-    pub fn still(&mut self, port: usize) {
-        self.looks.push((port, Look::Still));
+    /// A port is as it was, but for what its interface has counted.
+    pub fn still(&mut self, port: usize, interface: Option<Total>) {
+        self.looks.push((port, Look::Still(interface)));
     }
 
     /// A port is seen.
@@ -162,6 +163,7 @@ impl Bills {
                         byte_bits: counts.byte_bits,
                         frame_bits: counts.frame_bits,
                         interface: counts.interface,
+                        held: counts.held,
                     },
                     most_bps: self.most_bps,
                 })

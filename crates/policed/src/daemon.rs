@@ -157,6 +157,7 @@ impl Daemon {
         )?;
         let place = (state.path(), options.naming.called(), ports.namespace());
         let bills = Bills::start(policy, place, &log)?;
+        ports.count_interfaces(bills.is_some());
         let kept = SoftLimits::open(state.path(), &log);
         let (channels, softs) = guests::start(policy, &board, kept, None, &log)?;
         Ok(Self {

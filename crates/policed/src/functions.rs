@@ -342,6 +342,7 @@ impl Nic {
                 byte_bits: counters.byte_bits,
                 frame_bits: counters.frame_bits,
                 interface: None,
+                held: None,
             }),
         }
     }

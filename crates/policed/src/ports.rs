@@ -46,6 +46,8 @@ pub struct Ports {
     anew: bool,
     /// There are such limits, or may come.
     watches: bool,
+    /// What the interfaces count is read every time.
+    counts: bool,
 }
 
 impl Ports {
@@ -98,6 +100,7 @@ impl Ports {
             waits: false,
             anew: false,
             watches: false,
+            counts: false,
         })
     }
 
@@ -139,6 +142,11 @@ impl Ports {
     /// Waits so long for answers from now on.
     pub fn wait(&mut self, wait: Duration) {
         self.wait = wait;
+    }
+
+    /// Reads what the interfaces count every time from now on, or only where that is needed for limits.
+    pub fn count_interfaces(&mut self, counts: bool) {
+        self.counts = counts;
     }
 
     /// Goes on where the ports of another policy have left off.
@@ -186,7 +194,7 @@ impl Ports {
         let wanted: Wanted = self.interfaces().map(|port| (port, had(port))).collect();
         let interfaces = !wanted.is_empty();
         let request = SurveyRequest {
-            interfaces: !self.by_interfaces.is_empty() || all && interfaces,
+            interfaces: !self.by_interfaces.is_empty() || (all || self.counts) && interfaces,
             limits: match (interfaces, all) {
                 (false, _) => Limits::None,
                 (true, false) => Limits::Stirred,

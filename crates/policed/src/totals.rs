@@ -12,3 +12,11 @@ pub fn sent_by(face: &Face) -> Total {
         rx_frames: face.rx_frames,
     }
 }
+
+/// What the owner of an interface has sent and received: what a tap or veth receives is what its owner sends.
+pub fn owner_sent(face: &Face) -> Total {
+    match face.kind.as_str() {
+        "macvtap" => sent_by(face),
+        _ => sent_by(face).turned(),
+    }
+}

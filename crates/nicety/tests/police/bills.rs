@@ -67,6 +67,8 @@ fn a_bill_is_what_the_uplink_has_carried_whatever_becomes_of_the_daemon() {
     let mut daemon = uplink.daemon(&[]);
     periods(&uplink, &mut daemon, 4);
     drop(flood);
+    // What waits in a limiter is dropped with it.
+    periods(&uplink, &mut daemon, 3);
 
     // Stopped: what passes without limits is billed by the next one.
     daemon.signal(Signal::TERM);

@@ -6,8 +6,9 @@ use std::time::Duration;
 use nicety_model::bill::{Traffic, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::growth::{Counters, Growth, between, most, since_birth};
+use super::growth::{Counters, Growth, INTERFACE, between, most, since_birth};
 use super::slots::{Moment, lay, parts};
+use crate::totals::Total;
 
 /// After so long nobody is said to have watched: longer than any period.
 const UNWATCHED: Duration = Duration::from_secs(90);
@@ -118,26 +119,46 @@ impl Book {
         }
     }
 
-    /// A tenant's port is as it was when it was last looked at.
-    pub fn still(&mut self, port: &str, at: Moment) {
-        if let Some(line) = self.lines.get_mut(port) {
-            line.at = at;
+    /// A tenant's port is as it was when it was last looked at, but for what its interface has counted, where it is one.
+    pub fn still(&mut self, tenant: &str, port: &str, at: Moment, interface: Option<Total>) {
+        let Some(line) = self.lines.get_mut(port) else {
+            return;
+        };
+        let mark = line.mark.clone().zip(interface);
+        match mark {
+            Some((mut mark, interface)) if mark.counters.interface != Some(interface) => {
+                mark.counters.count(interface);
+                self.look(tenant, port, at, Sighting::There(mark));
+            }
+            _ => line.at = at,
         }
     }
 
-    /// A port that is limited will not be, and has just been looked at: what it offers passes from here on.
-    pub fn open_up(&mut self, port: &str) {
-        let line = self.lines.get_mut(port);
-        let counters = line
-            .and_then(|line| line.mark.as_mut())
-            .map(|mark| &mut mark.counters);
-        let Some(counters) = counters else {
+    /// A tenant's port that is limited will not be, and has just been looked at: what it offers passes from here on. What
+    /// waits in its limiter may pass or be dropped.
+    pub fn open_up(&mut self, tenant: &str, port: &str) {
+        let Some(line) = self.lines.get_mut(port) else {
             return;
         };
-        if let Some(interface) = counters.interface {
-            counters.now = interface;
-            super::growth::INTERFACE.clone_into(&mut counters.source);
-        }
+        let at = line.at;
+        let Some(counters) = line.mark.as_mut().map(|mark| &mut mark.counters) else {
+            return;
+        };
+        let Some(interface) = counters.interface else {
+            return;
+        };
+        INTERFACE.clone_into(&mut counters.source);
+        let waiting = counters.held.take().map_or(0, |held| held.waiting);
+        counters.count(interface);
+        let unseen = Growth {
+            unseen: waiting,
+            ..Growth::default()
+        };
+        self.lay(
+            tenant,
+            [unseen, Growth::default()],
+            &parts(at, Duration::ZERO),
+        );
     }
 
     /// Forgets ports that are in no policy any more.

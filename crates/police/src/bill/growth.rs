@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::totals::Total;
+use crate::totals::{Held, Total};
 
 /// Counters of a port at one moment, seen from its owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ pub struct Counters {
     /// What the interface has counted, before any limit of what its owner sends; it goes on while limiters come and
     /// go. None where nothing but the source counts.
     pub interface: Option<Total>,
+    /// What its limiter holds back; none without one.
+    pub held: Option<Held>,
 }
 
 /// What has passed one way.
@@ -61,6 +63,21 @@ pub(super) fn between(
         }
         // It has counted on.
         (Some(Step::On(growth)), _) => growth,
+        // A limiter has come and has dropped nothing: all that was offered has passed, or waits.
+        (None, Some((before, after)))
+            if was.source == INTERFACE && now.drops_nothing() && !unwatched =>
+        {
+            let waiting = now.held.map_or(0, |held| held.waiting);
+            let offered = grown(before.tx_bytes, after.tx_bytes, most);
+            Growth {
+                bytes: offered.saturating_sub(waiting).max(now.now.tx_bytes),
+                frames: now
+                    .now
+                    .tx_frames
+                    .max(after.tx_frames.saturating_sub(before.tx_frames)),
+                unseen: waiting,
+            }
+        }
         // A limiter that begins anew was made since: all that it counts is new, and before it no more has passed than
         // was offered.
         (_, Some((before, after))) if now.is_limited() => {
@@ -119,6 +136,20 @@ pub(super) fn since_birth(now: &Counters) -> [Growth; 2] {
 }
 
 impl Counters {
+    /// The interface has counted this.
+    pub(super) fn count(&mut self, interface: Total) {
+        self.interface = Some(interface);
+        (self.now.rx_bytes, self.now.rx_frames) = (interface.rx_bytes, interface.rx_frames);
+        if self.source == INTERFACE {
+            self.now = interface;
+        }
+    }
+
+    /// Its limiter has dropped nothing since it was made.
+    fn drops_nothing(&self) -> bool {
+        self.held.is_some_and(|held| held.drops == 0)
+    }
+
     /// What counts is a limiter below the interface.
     fn is_limited(&self) -> bool {
         self.interface.is_some() && self.source != INTERFACE

@@ -62,8 +62,9 @@ impl Keeper {
                 Message::Period(period) => self.period(period),
                 Message::Stop { opens_up } => {
                     if opens_up {
-                        for (_, port) in &self.names.ports {
-                            self.book.open_up(port);
+                        for (tenant, port) in &self.names.ports {
+                            let tenant = self.names.tenants.get(*tenant);
+                            self.book.open_up(tenant.map_or("", String::as_str), port);
                         }
                     }
                     break;
@@ -93,7 +94,7 @@ impl Keeper {
                 continue;
             };
             match look {
-                Look::Still => self.book.still(port, at),
+                Look::Still(interface) => self.book.still(tenant, port, at, interface),
                 Look::Gone => self.book.look(tenant, port, at, Sighting::Gone),
                 Look::There(mark) => self.book.look(tenant, port, at, Sighting::There(mark)),
             }

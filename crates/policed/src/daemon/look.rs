@@ -37,7 +37,7 @@ impl Daemon {
         let watch = &mut self.watches[index];
         if let Some(seen) = watch.unchanged(|last| survey.still(last)) {
             if let Some(bills) = &mut self.bills {
-                bills.still(index);
+                bills.still(index, survey.offered(&self.ports.names()[index]));
             }
             return seen;
         }

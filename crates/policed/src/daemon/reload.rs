@@ -67,6 +67,7 @@ impl Daemon {
         cluster::Options::of(&policy, entry_name(&self.options.naming), ports.namespace())?;
         let reload = Reload::between(&self.policy, &policy);
         self.reload_bills(&policy)?;
+        ports.count_interfaces(self.bills.is_some());
         self.open_channels(&policy, reload.other_tenants)?;
         self.originals
             .release_others(&mut self.ports, ports.names(), &policy);

@@ -14,11 +14,11 @@ use nicety_netdev::shaper::{
 };
 use nicety_police::bill::INTERFACE;
 use nicety_police::snapshot::{Place, Snapshot};
-use nicety_police::totals::Counts;
+use nicety_police::totals::{Counts, Held};
 use nicety_police::{PortName, Sample, Seen};
 
 use super::theirs::{Found, Theirs, Watch};
-use crate::totals::sent_by;
+use crate::totals::owner_sent;
 
 /// What to do with a limit that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,12 +151,8 @@ impl Links {
             .theirs
             .original(port, &theirs, found == PortLimit::Open);
         let adopted = theirs.adopted();
-        // What a tap or veth receives is what its owner sends.
-        let mut now = match face.kind.as_str() {
-            "macvtap" => sent_by(face),
-            _ => sent_by(face).turned(),
-        };
-        let interface = now;
+        let interface = owner_sent(face);
+        let mut now = interface;
         let bucket = self.shapers.bucket_of(face, survey);
         if let Some(bucket) = bucket {
             (now.tx_bytes, now.tx_frames) = (bucket.bytes, bucket.frames);
@@ -190,6 +186,10 @@ impl Links {
                 byte_bits: 64,
                 frame_bits: 64,
                 interface: Some(interface),
+                held: bucket.map(|bucket| Held {
+                    drops: bucket.drops.into(),
+                    waiting: bucket.backlog.into(),
+                }),
             }),
         }
     }

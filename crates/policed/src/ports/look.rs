@@ -7,10 +7,12 @@ use std::time::Duration;
 use nicety_netdev::shaper::Survey;
 use nicety_police::liveness::Silence;
 use nicety_police::snapshot::{Place, Snapshot};
+use nicety_police::totals::Total;
 use nicety_police::{PortName, Sample, Seen};
 
 use super::links::Interfaces;
 use crate::functions::Nic;
+use crate::totals::owner_sent;
 
 /// All ports at one moment.
 pub struct Look {
@@ -69,6 +71,14 @@ impl Look {
             },
             PortName::Named(_) => Snapshot::without(Place::Gone),
         }
+    }
+
+    /// What an interface has counted, seen from its owner; none for functions.
+    pub fn offered(&self, port: &PortName) -> Option<Total> {
+        let PortName::Interface(name) = port else {
+            return None;
+        };
+        self.survey.as_ref()?.face(name).map(owner_sent)
     }
 
     /// A NIC that has answered.
