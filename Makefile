@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz faults faults-cluster faults-adopt audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fate bench-fleet setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults faults-cluster faults-adopt faults-bills audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fate bench-fleet setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -34,6 +34,10 @@ faults-cluster: ## accidents in one cap over many hosts: daemons, leader, etcd, 
 faults-adopt: ## limits of other programs, rewritten 1,000 times with kills and restarts; a table; 15 min
 	@scripts/setup.sh test
 	@scripts/faults-adopt.sh
+
+faults-bills: ## an hour that is billed, with kills, restarts and ports that come and go, beside the uplink's counter
+	@scripts/setup.sh test
+	@scripts/faults-bills.sh
 
 bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench

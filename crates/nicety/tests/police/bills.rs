@@ -1,5 +1,7 @@
 //! What tenants are billed, beside what the uplink has carried.
 
+mod hour;
+
 use std::fs;
 use std::time::{Duration, Instant};
 

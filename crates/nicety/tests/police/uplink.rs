@@ -184,6 +184,30 @@ impl Uplink {
         self.start(tenant, script)
     }
 
+    /// So many datagrams every 50 ms, also after its port was away.
+    pub fn steady(&self, tenant: &str, datagrams: u32) -> Sender {
+        let script = format!(
+            "while :; do dd if=/dev/zero bs=1400 count={datagrams} >/dev/udp/192.0.2.99/9; sleep 0.05; done"
+        );
+        self.start(tenant, &script)
+    }
+
+    /// The machine behind a tenant's port goes and comes again, with a new port.
+    pub fn replug(&self, tenant: &str) {
+        let number = tenant.bytes().next().unwrap() - b'a' + 1;
+        let pid = fs::read_to_string(self.path(&format!("{tenant}.pid"))).unwrap();
+        let pid = pid.trim();
+        self.lab.sh(&format!(
+            "set -e; ip link del {tenant}1
+            ip link add {tenant}1 type veth peer name {tenant}0 netns {pid}
+            ip link set {tenant}1 master sw up
+            nsenter -t {pid} -n sh -c '
+                ip link set {tenant}0 up
+                ip address add 192.0.2.{number}/24 dev {tenant}0
+                ip neighbour add 192.0.2.99 lladdr 02:00:00:00:00:99 dev {tenant}0'"
+        ));
+    }
+
     /// About 2 Mbit/s.
     pub fn trickle(&self, tenant: &str) -> Sender {
         let script = "exec 3>/dev/udp/192.0.2.99/9; \
