@@ -1,5 +1,6 @@
 //! What tenants are billed, beside what the uplink has carried.
 
+mod collectors;
 mod hour;
 
 use std::fs;
