@@ -13,6 +13,7 @@ use crate::estimate::Estimate;
 use crate::fate::CellFate;
 use crate::frame::{Direction, FrameSize};
 use crate::frames::FrameCounts;
+use crate::goal::GoalResult;
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
 use crate::loss::LossEntry;
@@ -123,6 +124,10 @@ pub struct CellResult {
     pub loss_goal: f64,
     /// Result: conditional throughput (RFC 9971), per direction.
     pub throughput_fps: Option<f64>,
+    /// What was found for each of several goals, strictest first: the first is the cell's own. Empty
+    /// where the plan has one goal.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub goals: Vec<GoalResult>,
     /// Bounds of the search.
     #[serde(flatten)]
     pub bounds: SearchBounds,

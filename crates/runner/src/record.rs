@@ -72,6 +72,7 @@ impl Record {
     /// What decisions are made from.
     pub(crate) fn view(&self) -> RunView<'_> {
         RunView {
+            goals: &self.plan.search.goals,
             settings: self.settings,
             visits: self.visits(),
             cells: &self.cells,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nicety_model::run::CellSummary;
-use nicety_model::{CellKey, CellResult, Fps};
+use nicety_model::{CellKey, CellResult, Fps, LossGoal};
 
 use crate::cell::CellPlan;
 use crate::preset::Settings;
@@ -31,6 +31,8 @@ const NAMED: usize = 50;
 pub struct RunView<'a> {
     /// How it searches.
     pub settings: Settings,
+    /// Several goals, strictest first; empty where there is one.
+    pub goals: &'a [LossGoal],
     /// Visits of every cell.
     pub visits: u32,
     /// Its cells, in the plan's order.
@@ -150,6 +152,14 @@ impl RunView<'_> {
             .of_cell(&name)
             .filter_map(|visit| visit.bounds.lower_fps);
         plan.expect = median(&lower.collect::<Vec<_>>()).map(Fps);
+        plan.goals = self.goals.to_vec();
+        plan.expect_further = (1..self.goals.len())
+            .map(|goal| {
+                let visits = self.of_cell(&name);
+                let lower = visits.filter_map(|visit| visit.goals.get(goal)?.bounds.lower_fps);
+                median(&lower.collect::<Vec<_>>()).map(Fps)
+            })
+            .collect();
         let lines = self.results.iter().filter_map(|visit| visit.cache_line_ns);
         plan.nearest_ns = lines.min_by(f64::total_cmp);
         (plan, line)

@@ -22,6 +22,7 @@ impl Plan {
             search: SearchPlan {
                 preset: None,
                 loss_ratio: None,
+                goals: Vec::new(),
                 repeats: 1,
                 confirm: None,
                 fate: FateMode::Auto,

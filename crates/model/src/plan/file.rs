@@ -8,6 +8,7 @@ use toml::Spanned;
 use crate::fate::FateMode;
 use crate::frame::Direction;
 use crate::path::Cpus;
+use crate::plan::goals::GoalFile;
 use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
 use crate::sock::{Family, SockTest};
 use crate::source::{EMPTY, List, Time, Top, Wrong, written_as_list};
@@ -80,6 +81,9 @@ pub(super) struct SearchFile {
     pub(super) preset: Option<Preset>,
     /// Highest share of frames that may be lost, 0 up to but without 1.
     pub(super) loss_ratio: Option<LossShare>,
+    /// Several goals in one search in place of `loss_ratio`, strictest first:
+    /// `{ name = "NDR", loss_ratio = 0 }`.
+    pub(super) goals: Option<List<GoalFile>>,
     /// Repeats of every cell.
     pub(super) repeats: Option<Repeats>,
     /// Length of the confirm trial with its unit (ms, s, m, h), as in `30s`; `0s` for none.

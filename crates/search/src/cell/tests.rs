@@ -16,7 +16,7 @@ fn plan(preset: Preset) -> CellPlan {
     CellPlan::new(Settings::of(preset, 0.0001), MAX)
 }
 
-fn context() -> CellContext {
+pub(crate) fn context() -> CellContext {
     CellContext {
         key: CellKey {
             path: PathSpec::Bridge,

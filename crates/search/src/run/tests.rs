@@ -16,6 +16,7 @@ fn view<'a>(preset: Preset, cells: &'a [CellKey], results: &'a [CellResult]) -> 
     let settings = Settings::of(preset, DEFAULT_LOSS_RATIO);
     RunView {
         settings,
+        goals: &[],
         visits: settings.visits(1),
         cells,
         results,

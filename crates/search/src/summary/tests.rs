@@ -17,6 +17,7 @@ pub(crate) fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) ->
         engine: String::new(),
         loss_goal: 0.0001,
         throughput_fps,
+        goals: Vec::new(),
         bounds: SearchBounds::default(),
         estimate: None,
         capacity_fps: None,
