@@ -7,7 +7,6 @@ use serde_with::skip_serializing_none;
 use crate::cell::{CellResult, SearchBounds};
 use crate::estimate::Estimate;
 use crate::note::Note;
-use crate::number;
 use crate::run::{CellSummary, Run};
 use crate::stats::Spread;
 use crate::units::Fps;
@@ -28,9 +27,16 @@ pub struct LossGoal {
 impl LossGoal {
     /// Its name, or its loss in words: `0.01 %`.
     pub fn called(&self) -> String {
-        let words = || number::loss(self.loss_ratio);
-        self.name.clone().unwrap_or_else(words)
+        self.name
+            .clone()
+            .unwrap_or_else(|| per_cent(self.loss_ratio))
     }
+}
+
+/// A share in per cent with all its digits, and none that binary fractions add: `0.01 %`.
+fn per_cent(share: f64) -> String {
+    let digits = format!("{:.8e}", share * 100.0);
+    format!("{} %", digits.parse().unwrap_or(share))
 }
 
 /// What one visit found for one of several goals.
@@ -153,8 +159,37 @@ impl Run {
 
 /// Name of a cell for one of its goals: `bridge/64/uni/goal=PDR:0.005`.
 fn named(cell: &str, goal: &str, loss: f64) -> String {
-    match goal == number::loss(loss) {
+    match goal == per_cent(loss) {
         true => format!("{cell}/goal={loss}"),
         false => format!("{cell}/goal={goal}:{loss}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_called_by_their_name_or_loss() {
+        for (loss, words) in [
+            (0.0, "0 %"),
+            (1e-4, "0.01 %"),
+            (1.1e-4, "0.011 %"),
+            (5e-3, "0.5 %"),
+            (1e-9, "0.0000001 %"),
+        ] {
+            let mut goal = LossGoal {
+                name: None,
+                loss_ratio: loss,
+            };
+            assert_eq!(goal.called(), words);
+            assert_eq!(
+                named("a/64/uni", &goal.called(), loss),
+                format!("a/64/uni/goal={loss}")
+            );
+            goal.name = Some("NDR".to_owned());
+            assert_eq!(goal.called(), "NDR");
+        }
+        assert_eq!(named("a/64/uni", "PDR", 0.005), "a/64/uni/goal=PDR:0.005");
     }
 }

@@ -1,6 +1,7 @@
 //! One row per repeat of a cell, units in the header names, absent values empty.
 
 pub mod directions;
+mod goals;
 pub mod guests;
 pub mod history;
 pub mod ranking;
@@ -130,6 +131,7 @@ type Column<'r> = (String, Box<dyn Fn(&Visit<'r>) -> String + 'r>);
 /// joined by `; `. Where NICs stamped probes, theirs come next: `hardware_latency_50pct_p99_us`.
 /// Where numbers have intervals, or loads were judged over windows, these come last: `low_fps` to
 /// `visits` are of the cell and the same in its rows, `visit_low_fps` and what follows of the row.
+/// With several loss goals each has its columns behind all others: `goal_PDR_throughput_fps`.
 ///
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
@@ -160,6 +162,9 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     ));
     for (name, field) in visit().into_iter().filter(|_| in_windows) {
         columns.push((name.to_owned(), Box::new(field)));
+    }
+    for (name, field) in goals::columns(&run.cells) {
+        columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
     }
     let rows = run.cells.iter().map(|cell| {
         let group = by_name.get(&*cell.cell).filter(|_| cell.control.is_none());

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::goal::{LossGoal, MAX_GOALS};
 use crate::kind;
-use crate::number;
 use crate::plan::file::{LossShare, SearchFile};
 use crate::source::{Diagnostic, Wrong};
 
@@ -16,7 +15,10 @@ const NAME_CHARS: usize = 16;
 
 /// One goal: `{ name = "NDR", loss_ratio = 0 }`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "goals in braces, as in goals = [{ name = \"NDR\", loss_ratio = 0 }]"
+)]
 #[schemars(extend("required" = ["loss_ratio"]))]
 pub(super) struct GoalFile {
     /// What results call it; its loss in per cent when absent.
@@ -142,10 +144,9 @@ fn problem(file: &GoalFile, goal: &LossGoal, before: &[LossGoal]) -> Option<(Str
     let last = before
         .last()
         .filter(|last| last.loss_ratio > goal.loss_ratio)?;
-    let words = number::loss;
-    let (stricter, looser) = (words(goal.loss_ratio), words(last.loss_ratio));
+    let (stricter, looser) = (goal.loss_ratio, last.loss_ratio);
     Some((
-        format!("the goal of {stricter} loss stands behind that of {looser}"),
+        format!("loss_ratio = {stricter} stands behind loss_ratio = {looser} in goals"),
         "write the strictest goal first".to_owned(),
     ))
 }

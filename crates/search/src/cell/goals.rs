@@ -5,9 +5,15 @@ use nicety_model::{GoalResult, LossGoal, SearchBounds};
 
 use super::Cell;
 use crate::edge::window;
+use crate::machine::Outcome;
 use crate::verdict::{Evidence, judge};
 
 impl Cell {
+    /// Where the search stands for the goal of this number, from 0 for the strictest.
+    pub fn outcome_of(&self, goal: usize) -> Outcome {
+        self.search.outcome_of(goal)
+    }
+
     /// The results, strictest goal first; none where there is one goal. `evidence` is that of the
     /// strictest one, which alone has a confirm trial.
     pub(super) fn goal_results(&self, evidence: &Evidence) -> Vec<GoalResult> {
