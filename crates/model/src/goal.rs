@@ -110,6 +110,7 @@ impl CellResult {
             held: None,
             latency_us: None,
             latency_by_load_us: Vec::new(),
+            curve: Vec::new(),
             hardware_latency: Vec::new(),
             cpu: None,
             loss_ledger: Vec::new(),

@@ -83,6 +83,9 @@ pub struct SearchPlan {
     /// Length of the confirm trial in whole milliseconds, at most [`MAX_DURATION`]; the
     /// preset's own when absent, zero for none.
     pub confirm: Option<Duration>,
+    /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput, lowest
+    /// first; 0 is one frame at a time. Empty for latency alone at 10, 50 and 90 %.
+    pub latency_load: Vec<u32>,
     /// Whether every lost frame's fate is found out.
     pub fate: FateMode,
 }

@@ -9,7 +9,9 @@ pub mod ranking;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
-use nicety_model::{CellResult, HardwareLatency, LatencySummary, LossEntry, Run, WhoUse};
+use nicety_model::{
+    CellResult, CurvePoint, HardwareLatency, LatencySummary, LossEntry, Run, WhoUse,
+};
 
 use crate::document::csv::{self, Field, fields};
 use crate::error::ReportError;
@@ -94,6 +96,15 @@ fn hardware() -> [Field<HardwareLatency>; 11] {
     ]
 }
 
+/// Of a load of the curve: `load_120pct_forwarding_fps`. Its latency has columns of its own.
+fn curve() -> [Field<CurvePoint>; 3] {
+    fields![|p|
+        "load_fps": p.load_fps;
+        "forwarding_fps": p.forwarding_fps;
+        "loss_ratio": p.loss_ratio.0;
+    ]
+}
+
 /// A visit with the cell whose number it is a part of, which visits of the control cell are not.
 type Visit<'r> = (&'r CellResult, Option<&'r Group<'r>>);
 
@@ -147,7 +158,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     }
     columns.extend(by_load(
         run,
-        "",
+        "latency_",
         |cell| &cell.latency_by_load_us,
         per_mille,
         &latency(),
@@ -155,7 +166,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     let share = |hardware: &HardwareLatency| per_mille(hardware.latency_us.as_ref()?);
     columns.extend(by_load(
         run,
-        "hardware_",
+        "hardware_latency_",
         |cell| &cell.hardware_latency,
         share,
         &hardware(),
@@ -163,6 +174,13 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     for (name, field) in visit().into_iter().filter(|_| in_windows) {
         columns.push((name.to_owned(), Box::new(field)));
     }
+    columns.extend(by_load(
+        run,
+        "load_",
+        |cell| &cell.curve,
+        |point| Some((point.load_ratio * 1000.0).round().max(0.0) as u64),
+        &curve(),
+    ));
     for (name, field) in goals::columns(&run.cells) {
         columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
     }
@@ -190,7 +208,7 @@ fn by_load<'r, T: 'r>(
                 latency.map(field).unwrap_or_default()
             };
             let of = wanted as f64 / 10.0;
-            columns.push((format!("{prefix}latency_{of}pct_{name}"), Box::new(at)));
+            columns.push((format!("{prefix}{of}pct_{name}"), Box::new(at)));
         }
     }
     columns

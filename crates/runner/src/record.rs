@@ -73,6 +73,7 @@ impl Record {
     pub(crate) fn view(&self) -> RunView<'_> {
         RunView {
             goals: &self.plan.search.goals,
+            latency_load: &self.plan.search.latency_load,
             settings: self.settings,
             visits: self.visits(),
             cells: &self.cells,

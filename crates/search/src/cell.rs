@@ -8,6 +8,7 @@
 //! load that held.
 
 mod apart;
+mod curve;
 mod evidence;
 mod fate;
 mod goals;
@@ -21,7 +22,8 @@ use std::time::Duration;
 
 use nicety_model::note::SearchNote;
 use nicety_model::{
-    ConfirmResult, Fps, LossGoal, Note, Purpose, SearchBounds, StreamCounts, TrialRecord,
+    ConfirmResult, CurvePoint, Fps, LossGoal, Note, Purpose, SearchBounds, StreamCounts,
+    TrialRecord,
 };
 
 use crate::goal::GoalError;
@@ -55,6 +57,8 @@ pub struct CellPlan {
     pub warm_up: Duration,
     /// Shares of the throughput at which latency is measured.
     pub latency_shares: Vec<f64>,
+    /// Whether forwarding rate and loss are of interest there, too.
+    pub curve: bool,
     /// Length of each latency trial.
     pub latency_trial: Duration,
     /// Lower bound of an earlier repeat or visit.
@@ -82,6 +86,7 @@ impl CellPlan {
             max,
             warm_up: Duration::from_secs(1),
             latency_shares: LATENCY_SHARES.to_vec(),
+            curve: false,
             latency_trial: Duration::from_secs(1),
             expect: None,
             expect_further: Vec::new(),
@@ -207,6 +212,7 @@ pub struct Cell {
     tried: Vec<f64>,
     late: Option<String>,
     latency: Vec<nicety_model::LatencySummary>,
+    curve: Vec<CurvePoint>,
     hardware: Vec<nicety_model::HardwareLatency>,
     /// Trials of fates.
     fates: Vec<TrialRecord>,
@@ -256,6 +262,7 @@ impl Cell {
             tried: Vec::new(),
             late: None,
             latency: Vec::new(),
+            curve: Vec::new(),
             hardware: Vec::new(),
             fates: Vec::new(),
             notes: Vec::new(),
@@ -288,9 +295,9 @@ impl Cell {
             }
             Stage::Latency(number) => {
                 let share = *self.plan.latency_shares.get(number)?;
-                let load = Fps(self.level()?.0 * share);
+                let (load, duration) = self.at_share(self.level()?, share);
                 let purpose = Purpose::Latency { load_ratio: share };
-                (purpose, load, self.plan.latency_trial, None)
+                (purpose, load, duration, None)
             }
             Stage::Fate(number) => {
                 let (of, load) = *self.fates_wanted().get(number)?;
@@ -373,10 +380,7 @@ impl Cell {
             }
             Stage::Latency(number) => {
                 let share = self.plan.latency_shares.get(number).copied();
-                if let Some(mut summary) = record.latency_us {
-                    summary.load_ratio = share;
-                    self.latency.push(summary);
-                }
+                self.at_load(record, share);
                 self.hardware(record, share);
                 self.stage = Stage::Latency(number + 1);
             }

@@ -33,6 +33,9 @@ pub struct RunView<'a> {
     pub settings: Settings,
     /// Several goals, strictest first; empty where there is one.
     pub goals: &'a [LossGoal],
+    /// Loads of the curve in per cent of the throughput, see
+    /// [`SearchPlan::latency_load`](nicety_model::plan::SearchPlan::latency_load).
+    pub latency_load: &'a [u32],
     /// Visits of every cell.
     pub visits: u32,
     /// Its cells, in the plan's order.
@@ -136,6 +139,14 @@ impl RunView<'_> {
         if by_windows {
             plan.warm_up = OVERLOAD;
             plan.latency_trial = LATENCY;
+        }
+        if !self.latency_load.is_empty() {
+            let shares = self
+                .latency_load
+                .iter()
+                .map(|load| f64::from(*load) / 100.0);
+            plan.latency_shares = shares.collect();
+            plan.curve = true;
         }
         // What stands for all visits is measured when all are made.
         if task.control.is_some() || by_windows && task.repeat != self.visits {

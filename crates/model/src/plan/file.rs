@@ -88,6 +88,9 @@ pub(super) struct SearchFile {
     pub(super) repeats: Option<Repeats>,
     /// Length of the confirm trial with its unit (ms, s, m, h), as in `30s`; `0s` for none.
     pub(super) confirm: Option<Time>,
+    /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput; 0 is one
+    /// frame at a time. When absent, latency alone at 10, 50 and 90 %.
+    pub(super) latency_load: Option<List<LoadPercent>>,
     /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
     /// `drops` in any case, `off` never.
     pub(super) fate: Option<FateMode>,
@@ -141,6 +144,7 @@ pub(super) struct SockFile {
 integers! {
     FrameBytes 64 to 9018, "bytes of the Ethernet frame with FCS, as in frame_sizes = [64, 1518]";
     Flows 1 to MAX_FLOWS, "whole numbers of flows, as in flows = 1";
+    LoadPercent 0 to crate::curve::MAX_LOAD_PERCENT, "per cent of the throughput, as in latency_load = [0, 50, 90, 120]";
     Repeats 1 to MAX_REPEATS, "how often to measure every cell, as in repeats = 3";
     MessageBytes 0 to u32::MAX, "bytes of a message, as in message_bytes = [64, 1024]";
     Parallel 1 to crate::sock::MAX_FLOWS, "flows at once, as in parallel = [1, 150]";

@@ -78,6 +78,9 @@ impl PlanFile {
             plan.search.loss_ratio = search.loss_ratio.map(|share| share.0);
             plan.search.goals = search.loss_goals();
             plan.search.confirm = search.confirm.map(|time| time.0);
+            if let Some(loads) = numbers(&search.latency_load) {
+                plan = plan.with_latency_load(loads);
+            }
             plan.search.fate = search.fate.unwrap_or_default();
             if let Some(repeats) = search.repeats {
                 plan.search.repeats = repeats.0;

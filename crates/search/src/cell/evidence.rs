@@ -131,8 +131,9 @@ impl Cell {
             tester_limit_fps: context.tester_limit.map(|fps| fps.0),
             confirm,
             held: self.held(),
-            latency_us: self.latency.last().copied(),
+            latency_us: self.typical_latency(),
             latency_by_load_us: self.latency.clone(),
+            curve: self.curve.clone(),
             hardware_latency: self.hardware.clone(),
             loss_ledger: self
                 .confirm

@@ -17,6 +17,7 @@ fn view<'a>(preset: Preset, cells: &'a [CellKey], results: &'a [CellResult]) -> 
     RunView {
         settings,
         goals: &[],
+        latency_load: &[],
         visits: settings.visits(1),
         cells,
         results,

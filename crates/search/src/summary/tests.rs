@@ -29,6 +29,7 @@ pub(crate) fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) ->
         held: None,
         latency_us: None,
         latency_by_load_us: Vec::new(),
+        curve: Vec::new(),
         hardware_latency: Vec::new(),
         cpu: None,
         loss_ledger: Vec::new(),

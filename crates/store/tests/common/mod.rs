@@ -60,6 +60,7 @@ pub fn trial(index: u32) -> TrialRecord {
         stalls: None,
         windows: None,
         cache_line_ns: None,
+        curve: Vec::new(),
         hardware_latency: None,
         fate: None,
         forwarding_fps: 999.0,
