@@ -74,7 +74,7 @@ impl Windows {
     pub fn merged(&self, length_s: f64) -> Self {
         let many = (length_s / self.length_s).round();
         // Not so for a length that is no number, either.
-        if !(many >= 2.0) {
+        if many.is_nan() || many < 2.0 {
             return self.clone();
         }
         let sums = |of: &[u64]| -> Vec<u64> {
