@@ -1,5 +1,6 @@
 //! Two sides of runs, cell by cell.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use nicety_model::compare::{
@@ -61,8 +62,9 @@ pub fn compare(
     check_side("old", old)?;
     check_side("new", new)?;
     let head = check_search(old, new)?;
-    let old_runs: Vec<&Run> = old.iter().map(|input| &input.run).collect();
-    let new_runs: Vec<&Run> = new.iter().map(|input| &input.run).collect();
+    let (old_goals, new_goals) = (by_goal(old), by_goal(new));
+    let old_runs: Vec<&Run> = old_goals.iter().map(Cow::as_ref).collect();
+    let new_runs: Vec<&Run> = new_goals.iter().map(Cow::as_ref).collect();
     let old_cells = sample::by_cell(old_runs.iter().copied());
     let new_cells = sample::by_cell(new_runs.iter().copied());
     let order = names(&old_runs);
@@ -122,6 +124,13 @@ pub fn compare(
         only_new,
         counts,
     })
+}
+
+/// The runs with a cell of its own for every further goal of a search.
+fn by_goal(inputs: &[Input]) -> Vec<Cow<'_, Run>> {
+    let runs = inputs.iter().map(|input| &input.run);
+    runs.map(|run| run.by_goal().map_or(Cow::Borrowed(run), Cow::Owned))
+        .collect()
 }
 
 fn check_levels(options: &Options) -> Result<(), CompareError> {

@@ -8,7 +8,7 @@ use common::{cell, input, run, socket_run};
 use nicety_compare::{Input, Options, compare};
 use nicety_model::compare::{Comparison, Judgement, Metric, SpreadOf};
 use nicety_model::run::ControlSummary;
-use nicety_model::{Run, Verdict};
+use nicety_model::{GoalResult, Run, SearchBounds, Verdict};
 
 const A: &str = "bridge/64/uni";
 const B: &str = "bridge/1518/uni";
@@ -488,4 +488,47 @@ fn a_history_keeps_the_figures_of_sockets() {
         &[Metric::Throughput, Metric::Cpu],
     ));
     assert_eq!(kept, expected);
+}
+
+/// A run whose cells have a second goal, with these numbers of their repeats.
+fn with_goal(name: &str, loss: f64, numbers: &[f64]) -> Run {
+    let mut run = run(&[(A, &OLD)]);
+    for (cell, fps) in run.cells.iter_mut().zip(numbers) {
+        let goal = |goal: &str, loss_goal: f64, fps: f64| GoalResult {
+            goal: goal.to_owned(),
+            loss_goal,
+            throughput_fps: Some(fps),
+            bounds: SearchBounds {
+                lower_fps: Some(fps),
+                upper_fps: Some(fps * 1.02),
+            },
+            estimate: None,
+            window_s: None,
+            verdict: Verdict::Ok,
+            notes: Vec::new(),
+        };
+        let own = cell.throughput_fps.unwrap();
+        cell.goals = vec![goal("NDR", 0.0001, own), goal(name, loss, *fps)];
+    }
+    run
+}
+
+/// What got worse for one goal only is seen; a goal of the same name with another loss is another.
+#[test]
+fn every_goal_of_a_search_is_compared_with_its_own() {
+    let old = with_goal("PDR", 0.005, &OLD);
+    let compared = both(old.clone(), with_goal("PDR", 0.005, &LOW));
+    let judged: Vec<(&str, Judgement)> = compared
+        .cells
+        .iter()
+        .map(|cell| (&*cell.cell, cell.judgement))
+        .collect();
+    let pdr = "bridge/64/uni/goal=PDR:0.005";
+    assert_eq!(judged.len(), 2);
+    assert_eq!((judged[0].0, judged[1]), (A, (pdr, Judgement::Worse)));
+    assert_ne!(judged[0].1, Judgement::Worse);
+    let other = both(old, with_goal("PDR", 0.01, &LOW));
+    assert_eq!(other.cells.len(), 1);
+    assert_eq!(other.only_old, [pdr]);
+    assert_eq!(other.only_new, ["bridge/64/uni/goal=PDR:0.01"]);
 }

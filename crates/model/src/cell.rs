@@ -8,11 +8,13 @@ use serde_with::skip_serializing_none;
 
 use crate::built::BuiltPath;
 use crate::cpu::CpuUse;
+use crate::curve::CurvePoint;
 use crate::disturbance::Disturbance;
 use crate::estimate::Estimate;
 use crate::fate::CellFate;
 use crate::frame::{Direction, FrameSize};
 use crate::frames::FrameCounts;
+use crate::goal::GoalResult;
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
 use crate::loss::LossEntry;
@@ -123,6 +125,10 @@ pub struct CellResult {
     pub loss_goal: f64,
     /// Result: conditional throughput (RFC 9971), per direction.
     pub throughput_fps: Option<f64>,
+    /// What was found for each of several goals, strictest first: the first is the cell's own. Empty
+    /// where the plan has one goal.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub goals: Vec<GoalResult>,
     /// Bounds of the search.
     #[serde(flatten)]
     pub bounds: SearchBounds,
@@ -143,11 +149,15 @@ pub struct CellResult {
     pub confirm: Option<ConfirmResult>,
     /// Lower load that held for as long as the confirm trial, which lost more than the goal.
     pub held: Option<ConfirmResult>,
-    /// Latency at the highest share of the throughput that was measured.
+    /// Latency at the highest share of the throughput that was measured, up to 90 %.
     pub latency_us: Option<LatencySummary>,
     /// Latency at every share measured, lowest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub latency_by_load_us: Vec<LatencySummary>,
+    /// Forwarding rate, loss and latency at the loads that the plan or `--latency-load` chose, lowest first;
+    /// empty where neither did.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub curve: Vec<CurvePoint>,
     /// Latency by the NICs' own stamps at every share measured, lowest first; empty where they have
     /// none or were not used.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

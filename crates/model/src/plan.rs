@@ -8,6 +8,7 @@ mod build;
 mod cells;
 mod duration;
 mod file;
+mod goals;
 mod parse;
 mod path;
 mod pci;
@@ -23,6 +24,7 @@ use std::time::Duration;
 
 use crate::fate::FateMode;
 use crate::frame::{Direction, FrameSize};
+use crate::goal::LossGoal;
 
 pub use crate::path::{VmConfig, VmNic, VmSwitch};
 pub use build::PortsError;
@@ -73,11 +75,17 @@ pub struct SearchPlan {
     pub preset: Option<Preset>,
     /// Goal, `0.0..1.0`; the preset's own when absent.
     pub loss_ratio: Option<f64>,
+    /// Several goals, strictest first, at most [`MAX_GOALS`](crate::goal::MAX_GOALS); empty where
+    /// `loss_ratio` or the preset's own is the only one.
+    pub goals: Vec<LossGoal>,
     /// Repeats of every cell, `1..=`[`MAX_REPEATS`].
     pub repeats: u32,
     /// Length of the confirm trial in whole milliseconds, at most [`MAX_DURATION`]; the
     /// preset's own when absent, zero for none.
     pub confirm: Option<Duration>,
+    /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput, lowest
+    /// first; 0 is one frame at a time. Empty for latency alone at 10, 50 and 90 %.
+    pub latency_load: Vec<u32>,
     /// Whether every lost frame's fate is found out.
     pub fate: FateMode,
 }

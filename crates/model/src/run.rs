@@ -9,6 +9,7 @@ use serde_with::skip_serializing_none;
 use crate::cell::{CellResult, SkippedCell};
 use crate::disturbance::Disturbance;
 use crate::estimate::Estimate;
+use crate::goal::GoalSummary;
 use crate::limit::{self, LimitKey};
 use crate::note::Note;
 use crate::remedy::Advised;
@@ -161,6 +162,9 @@ pub struct CellSummary {
     /// Why the verdict is not `ok`, the most important reason first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub why: Vec<Note>,
+    /// The same for each of several goals, strictest first; empty where the plan has one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub goals: Vec<GoalSummary>,
 }
 
 /// The control cell's visits, for drift.

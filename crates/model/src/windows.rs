@@ -69,6 +69,25 @@ impl Windows {
             })
     }
 
+    /// The same in windows of `length_s`, each of as many whole ones of these as come nearest; what is
+    /// left over at the end is none. Windows are never split.
+    pub fn merged(&self, length_s: f64) -> Self {
+        let many = (length_s / self.length_s).round();
+        // Not so for a length that is no number, either.
+        if many.is_nan() || many < 2.0 {
+            return self.clone();
+        }
+        let sums = |of: &[u64]| -> Vec<u64> {
+            let parts = of.chunks_exact(many as usize);
+            parts.map(|part| part.iter().sum()).collect()
+        };
+        Self {
+            length_s: self.length_s * many,
+            sent: sums(&self.sent),
+            lost: sums(&self.lost),
+        }
+    }
+
     /// Median of the windows' forwarding rates, per direction; `None` without windows.
     pub fn forwarding(&self, directions: u32) -> Option<Fps> {
         let per_s = |window: Window| {
@@ -85,6 +104,21 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn merged_windows_keep_their_frames_and_leave_out_the_rest() {
+        let slots = Windows {
+            length_s: 0.01,
+            sent: vec![100; 7],
+            lost: vec![1, 0, 0, 0, 5, 0, 9],
+        };
+        let merged = slots.merged(0.0301);
+        assert_eq!((merged.sent, merged.lost), (vec![300; 2], vec![1, 5]));
+        assert!((merged.length_s - 0.03).abs() < 1e-12);
+        assert_eq!(slots.merged(0.01), slots);
+        assert_eq!(slots.merged(f64::NAN), slots);
+        assert!(slots.merged(1.0).sent.is_empty());
+    }
 
     #[test]
     fn windows_are_judged_one_by_one() {

@@ -1,6 +1,7 @@
 //! One row per repeat of a cell, units in the header names, absent values empty.
 
 pub mod directions;
+mod goals;
 pub mod guests;
 pub mod history;
 pub mod ranking;
@@ -8,7 +9,9 @@ pub mod ranking;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
-use nicety_model::{CellResult, HardwareLatency, LatencySummary, LossEntry, Run, WhoUse};
+use nicety_model::{
+    CellResult, CurvePoint, HardwareLatency, LatencySummary, LossEntry, Run, WhoUse,
+};
 
 use crate::document::csv::{self, Field, fields};
 use crate::error::ReportError;
@@ -93,6 +96,15 @@ fn hardware() -> [Field<HardwareLatency>; 11] {
     ]
 }
 
+/// Of a load of the curve: `load_120pct_forwarding_fps`. Its latency has columns of its own.
+fn curve() -> [Field<CurvePoint>; 3] {
+    fields![|p|
+        "load_fps": p.load_fps;
+        "forwarding_fps": p.forwarding_fps;
+        "loss_ratio": p.loss_ratio.0;
+    ]
+}
+
 /// A visit with the cell whose number it is a part of, which visits of the control cell are not.
 type Visit<'r> = (&'r CellResult, Option<&'r Group<'r>>);
 
@@ -130,6 +142,7 @@ type Column<'r> = (String, Box<dyn Fn(&Visit<'r>) -> String + 'r>);
 /// joined by `; `. Where NICs stamped probes, theirs come next: `hardware_latency_50pct_p99_us`.
 /// Where numbers have intervals, or loads were judged over windows, these come last: `low_fps` to
 /// `visits` are of the cell and the same in its rows, `visit_low_fps` and what follows of the row.
+/// With several loss goals each has its columns behind all others: `goal_PDR_throughput_fps`.
 ///
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
@@ -145,7 +158,7 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     }
     columns.extend(by_load(
         run,
-        "",
+        "latency_",
         |cell| &cell.latency_by_load_us,
         per_mille,
         &latency(),
@@ -153,13 +166,23 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     let share = |hardware: &HardwareLatency| per_mille(hardware.latency_us.as_ref()?);
     columns.extend(by_load(
         run,
-        "hardware_",
+        "hardware_latency_",
         |cell| &cell.hardware_latency,
         share,
         &hardware(),
     ));
     for (name, field) in visit().into_iter().filter(|_| in_windows) {
         columns.push((name.to_owned(), Box::new(field)));
+    }
+    columns.extend(by_load(
+        run,
+        "load_",
+        |cell| &cell.curve,
+        |point| Some((point.load_ratio * 1000.0).round().max(0.0) as u64),
+        &curve(),
+    ));
+    for (name, field) in goals::columns(&run.cells) {
+        columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
     }
     let rows = run.cells.iter().map(|cell| {
         let group = by_name.get(&*cell.cell).filter(|_| cell.control.is_none());
@@ -185,7 +208,7 @@ fn by_load<'r, T: 'r>(
                 latency.map(field).unwrap_or_default()
             };
             let of = wanted as f64 / 10.0;
-            columns.push((format!("{prefix}latency_{of}pct_{name}"), Box::new(at)));
+            columns.push((format!("{prefix}{of}pct_{name}"), Box::new(at)));
         }
     }
     columns

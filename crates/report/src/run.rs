@@ -3,6 +3,8 @@
 mod cells;
 mod control;
 mod cpu;
+mod curve;
+mod goals;
 mod grid;
 mod hardware;
 mod heat;
@@ -178,6 +180,8 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
         blocks.push(Block::Remark(throughput.remarks()));
     }
     doc.main("throughput", "Throughput", blocks);
+    doc.section("curve", "Curve", curve::blocks(groups));
+    doc.section("goals", "Throughput by loss goal", goals::blocks(groups));
     cells::users(doc, groups);
     let terminal = doc.medium == Medium::Terminal;
     if terminal {

@@ -72,6 +72,8 @@ impl Record {
     /// What decisions are made from.
     pub(crate) fn view(&self) -> RunView<'_> {
         RunView {
+            goals: &self.plan.search.goals,
+            latency_load: &self.plan.search.latency_load,
             settings: self.settings,
             visits: self.visits(),
             cells: &self.cells,

@@ -32,6 +32,10 @@ GOALS = {
     "csit": dict(loss_ratio=0.0001, exceed_ratio=0.5, relative_width=0.005, final_trial_duration=1.0, duration_sum=21.0),
     "rfc2544": dict(loss_ratio=0.0, exceed_ratio=0.0, relative_width=0.01, final_trial_duration=60.0, duration_sum=60.0),
 }
+# Several goals in one search: the strictest alone, then three of them.
+STRICT = [0.0]
+THREE = [0.0, 0.0001, 0.005]
+SEVERAL = {f"{name} {len(losses)} goals": (GOALS[name], losses) for name in ("std", "csit") for losses in (STRICT, THREE)}
 
 
 class Path(AbstractMeasurer):
@@ -73,7 +77,8 @@ def main():
         answer["version"] = importlib.metadata.version("MLRsearch")
     except importlib.metadata.PackageNotFoundError:
         answer["version"] = "unknown"
-    for goal_name, goal in GOALS.items():
+    wanted = {name: (goal, [goal["loss_ratio"]]) for name, goal in GOALS.items()} | SEVERAL
+    for goal_name, (goal, losses) in wanted.items():
         for path_name, path in PATHS.items():
             trials, walls, results = [], [], []
             for seed in range(seeds):
@@ -84,8 +89,9 @@ def main():
                         preceding_targets=2,
                         expansion_coefficient=2,
                         fail_fast=True,
-                        **goal,
+                        **{**goal, "loss_ratio": loss},
                     )
+                    for loss in losses
                 ]
                 config.min_load = 9001.0
                 config.max_load = 14880952.0

@@ -20,13 +20,14 @@ use std::time::Duration;
 
 use nicety_model::plan::Preset;
 use nicety_model::{Fps, LossRatio, Purpose};
-use nicety_search::mlr::Mlr;
 use nicety_search::{Cell, CellPlan, Outcome, Search, Seen, Settings, default_loss_ratio};
 use nicety_testkit::sut::{Path, REFERENCE_MAX, Sut, busy_paths, reference_paths};
 use serde_json::{Map, Value, json};
 
 #[path = "parts/estimators.rs"]
 mod estimators;
+#[path = "parts/goals.rs"]
+mod goals;
 
 const SEEDS: u64 = 40;
 const MIN: Fps = Fps(9_001.0);
@@ -341,19 +342,11 @@ fn main() {
             }
         }
     }
-    for (path_name, path) in reference_paths() {
-        let goals = [LOSS, 0.0, 0.005].map(|loss| Settings::of(Preset::Std, loss).goal());
-        let timeout = Duration::from_secs(1200);
-        let make = || -> Box<dyn Search> {
-            Box::new(Mlr::new(goals.to_vec(), MIN, REFERENCE_MAX, timeout).unwrap())
-        };
-        let samples = series(make, path);
-        row("std x 3", path_name, &samples);
-        figures.insert(
-            format!("std3/{path_name} wall_s"),
-            json!(mean(&samples.of(|s| s.wall))),
-        );
-    }
+    goals::compare(
+        peer.as_ref().ok().map(|(_, all)| all),
+        &mut figures,
+        &mut ratios,
+    );
     compare_estimators(&mut figures);
     println!("\nwhole cells: warm-up, search, confirm trial, three latency trials");
     println!(

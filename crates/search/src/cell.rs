@@ -8,8 +8,10 @@
 //! load that held.
 
 mod apart;
+mod curve;
 mod evidence;
 mod fate;
+mod goals;
 mod hardware;
 mod invalid;
 mod left;
@@ -19,7 +21,10 @@ mod record;
 use std::time::Duration;
 
 use nicety_model::note::SearchNote;
-use nicety_model::{ConfirmResult, Fps, Note, Purpose, SearchBounds, StreamCounts, TrialRecord};
+use nicety_model::{
+    ConfirmResult, CurvePoint, Fps, LossGoal, Note, Purpose, SearchBounds, StreamCounts,
+    TrialRecord,
+};
 
 use crate::goal::GoalError;
 use crate::machine::{Left, Search};
@@ -42,6 +47,8 @@ const TRAFFIC_SHARE: f64 = 0.9;
 pub struct CellPlan {
     /// Search and confirm trial.
     pub settings: Settings,
+    /// Several goals, strictest first, which is that of the settings; empty for that alone.
+    pub goals: Vec<LossGoal>,
     /// Lowest load.
     pub min: Fps,
     /// Highest load: line rate, or what the tester makes without the path.
@@ -50,10 +57,14 @@ pub struct CellPlan {
     pub warm_up: Duration,
     /// Shares of the throughput at which latency is measured.
     pub latency_shares: Vec<f64>,
+    /// Whether forwarding rate and loss are of interest there, too.
+    pub curve: bool,
     /// Length of each latency trial.
     pub latency_trial: Duration,
     /// Lower bound of an earlier repeat or visit.
     pub expect: Option<Fps>,
+    /// The same for each of several goals but the first.
+    pub expect_further: Vec<Option<Fps>>,
     /// Throughput that earlier visits of the same cell found.
     pub earlier: Vec<Fps>,
     /// Shortest round trip of a cache line between tester and path seen in earlier visits of any cell,
@@ -70,12 +81,15 @@ impl CellPlan {
     pub fn new(settings: Settings, max: Fps) -> Self {
         Self {
             settings,
+            goals: Vec::new(),
             min: DEFAULT_MIN_LOAD,
             max,
             warm_up: Duration::from_secs(1),
             latency_shares: LATENCY_SHARES.to_vec(),
+            curve: false,
             latency_trial: Duration::from_secs(1),
             expect: None,
+            expect_further: Vec::new(),
             earlier: Vec::new(),
             nearest_ns: None,
             second_confirm: true,
@@ -198,6 +212,7 @@ pub struct Cell {
     tried: Vec<f64>,
     late: Option<String>,
     latency: Vec<nicety_model::LatencySummary>,
+    curve: Vec<CurvePoint>,
     hardware: Vec<nicety_model::HardwareLatency>,
     /// Trials of fates.
     fates: Vec<TrialRecord>,
@@ -210,14 +225,15 @@ impl Cell {
     /// # Errors
     /// A loss goal out of range.
     pub fn new(plan: CellPlan) -> Result<Self, GoalError> {
-        let mut search = plan.settings.search(plan.min, plan.max)?;
+        let losses: Vec<f64> = plan.goals.iter().map(|goal| goal.loss_ratio).collect();
+        let mut search = plan.settings.search_goals(&losses, plan.min, plan.max)?;
         let stage = if plan.warm_up.is_zero() {
             Stage::Search
         } else {
             Stage::WarmUp
         };
-        if let (Stage::Search, Some(load)) = (stage, plan.expect) {
-            search.expect(load);
+        if stage == Stage::Search {
+            expect(search.as_mut(), &plan, |_| true);
         }
         let nearest_ns = plan.nearest_ns.unwrap_or(f64::INFINITY);
         Ok(Self {
@@ -246,6 +262,7 @@ impl Cell {
             tried: Vec::new(),
             late: None,
             latency: Vec::new(),
+            curve: Vec::new(),
             hardware: Vec::new(),
             fates: Vec::new(),
             notes: Vec::new(),
@@ -278,9 +295,9 @@ impl Cell {
             }
             Stage::Latency(number) => {
                 let share = *self.plan.latency_shares.get(number)?;
-                let load = Fps(self.level()?.0 * share);
+                let (load, duration) = self.at_share(self.level()?, share);
                 let purpose = Purpose::Latency { load_ratio: share };
-                (purpose, load, self.plan.latency_trial, None)
+                (purpose, load, duration, None)
             }
             Stage::Fate(number) => {
                 let (of, load) = *self.fates_wanted().get(number)?;
@@ -342,7 +359,7 @@ impl Cell {
             Stage::EarlyConfirm(load) => {
                 self.tried.push(load.0);
                 if self.meets(record) {
-                    self.search.observe(&self.seen(record));
+                    self.search.observe_goals(&self.seen(record));
                     self.confirm = Some(light(record));
                     // The search ends with this trial; should it not, it goes on.
                     self.stage = Stage::Search;
@@ -363,10 +380,7 @@ impl Cell {
             }
             Stage::Latency(number) => {
                 let share = self.plan.latency_shares.get(number).copied();
-                if let Some(mut summary) = record.latency_us {
-                    summary.load_ratio = share;
-                    self.latency.push(summary);
-                }
+                self.at_load(record, share);
                 self.hardware(record, share);
                 self.stage = Stage::Latency(number + 1);
             }
@@ -397,13 +411,12 @@ impl Cell {
             self.search.expect_forwarding(rate);
         }
         // An earlier visit that found another machine than this one says nothing.
+        let capacity = self.capacity.filter(|_| self.by_windows());
         let fits = |load: &Fps| {
             let near = |rate: Fps| (NEAR_CAPACITY.0..=NEAR_CAPACITY.1).contains(&(load.0 / rate.0));
-            !self.by_windows() || self.capacity.is_none_or(near)
+            capacity.is_none_or(near)
         };
-        if let Some(load) = self.plan.expect.filter(fits) {
-            self.search.expect(load);
-        }
+        expect(self.search.as_mut(), &self.plan, fits);
         self.stage = Stage::Search;
     }
 
@@ -411,7 +424,7 @@ impl Cell {
         if !self.meets(record) {
             self.lossy.push(light(record));
         }
-        self.search.observe(&self.seen(record));
+        self.search.observe_goals(&self.seen(record));
         self.after_search();
     }
 
@@ -486,6 +499,16 @@ impl Cell {
     }
 }
 
+/// Tells a search of the loads that earlier visits found, those of them that `fit`.
+fn expect(search: &mut dyn Search, plan: &CellPlan, fits: impl Fn(&Fps) -> bool) {
+    let loads = std::iter::once(&plan.expect).chain(&plan.expect_further);
+    for (goal, load) in loads.enumerate() {
+        if let Some(load) = load.as_ref().filter(|load| fits(load)) {
+            search.expect_of(goal, *load);
+        }
+    }
+}
+
 /// A record of whose streams only the frames are left: what the result needs of it.
 fn light(record: &TrialRecord) -> TrialRecord {
     let frames = |stream: &StreamCounts| StreamCounts {
@@ -500,4 +523,4 @@ fn light(record: &TrialRecord) -> TrialRecord {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -107,6 +107,8 @@ pub struct EdgeSearch {
     posterior: Posterior,
     next: Option<TrialRequest>,
     trials: u32,
+    /// Of these, trials that another goal's search asked for.
+    overheard: u32,
     wall: Duration,
     first: f64,
     good: u32,
@@ -151,6 +153,7 @@ impl EdgeSearch {
             posterior: Posterior::new(min.0, max, (max, FLAT_SCALE)),
             next: None,
             trials: 0,
+            overheard: 0,
             wall: Duration::ZERO,
             first: max,
             good: 0,
@@ -189,9 +192,65 @@ impl EdgeSearch {
         let window = window::of(load, self.loss_goal);
         TrialRequest {
             load: Fps(load),
-            duration: window::trial(window, WINDOWS).max(TRIAL),
+            duration: self.length(window),
             window: Some(window),
         }
+    }
+
+    /// Length of a trial with these windows.
+    pub(crate) fn length(&self, window: Duration) -> Duration {
+        window::trial(window, WINDOWS).max(TRIAL)
+    }
+
+    /// Whether the trial that is due is a look at whole windows.
+    pub(crate) fn is_checking(&self) -> bool {
+        self.check.is_some()
+    }
+
+    /// Whether trials that another search asks for tell it something: until it looks at its result.
+    pub(crate) fn listens(&self) -> bool {
+        self.next.is_some() && self.check.is_none()
+    }
+
+    /// Takes a trial that the search of another goal asked for, judged by this one's goal. It counts
+    /// for one of its own where it was not known beforehand how it would end. It never makes the search
+    /// go far down: that is for trials at loads of its own choice.
+    pub(crate) fn overhear(&mut self, seen: &Seen) {
+        if !self.listens() {
+            return;
+        }
+        let (lower, _, upper) = self.bounds_fps();
+        let load = seen.load.0;
+        let (good, bad) = self.judged(seen);
+        let met = good > bad;
+        self.posterior.observe(load, (good, bad));
+        let foregone = match met {
+            true => load < lower,
+            false => load > upper,
+        };
+        if foregone {
+            return self.advance();
+        }
+        self.trials += 1;
+        self.overheard += 1;
+        if met {
+            self.good += 1;
+            self.carried = self.carried.max(load);
+            self.at_max += u32::from(load >= self.max * (1.0 - 1e-9));
+        } else {
+            self.bad += 1;
+            self.at_max = 0;
+        }
+        self.advance();
+    }
+
+    /// Good and bad windows of a trial.
+    fn judged(&self, seen: &Seen) -> (u32, u32) {
+        seen.windows
+            .unwrap_or(match seen.loss_ratio.0 <= self.loss_goal {
+                true => (TRIAL_WINDOWS, 0),
+                false => (0, TRIAL_WINDOWS),
+            })
     }
 
     fn enough(&self) -> u32 {
@@ -240,7 +299,7 @@ impl EdgeSearch {
         let trials = self.trials - self.before;
         // Without a bad trial only the expectation says that more is too much.
         let settled = trials >= self.enough() && self.bad > 0 && (upper - lower) <= WIDTH * upper;
-        let most = trials
+        let most = trials.saturating_sub(self.overheard)
             >= if self.again {
                 TRIALS_MAX_AGAIN
             } else {
@@ -286,7 +345,7 @@ impl EdgeSearch {
     fn begin_at(&mut self, load: f64, scale: f64) {
         let load = load.clamp(self.min, self.max);
         self.posterior = Posterior::new(self.min, self.max, (load, scale));
-        self.before = self.trials;
+        (self.before, self.overheard) = (self.trials, 0);
         self.bad = 0;
         self.overloads = (0, 0.0);
         self.next = Some(self.trial(load));
@@ -392,12 +451,7 @@ impl Search for EdgeSearch {
 
     fn observe(&mut self, seen: &Seen) {
         self.wall += seen.wall;
-        let (good, bad) = seen
-            .windows
-            .unwrap_or(match seen.loss_ratio.0 <= self.loss_goal {
-                true => (TRIAL_WINDOWS, 0),
-                false => (0, TRIAL_WINDOWS),
-            });
+        let (good, bad) = self.judged(seen);
         let met = good > bad;
         if self.check.is_some() {
             let met = self.full_window_is_met(seen);

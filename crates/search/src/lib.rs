@@ -23,6 +23,7 @@ pub mod order;
 pub mod preset;
 pub mod run;
 pub mod schedule;
+pub mod several;
 pub mod skip;
 pub mod stats;
 pub mod summary;

@@ -80,6 +80,20 @@ pub trait Search: std::fmt::Debug + Send {
     /// Takes the result of a valid trial. Trials that are invalid must not come here.
     fn observe(&mut self, seen: &Seen);
 
+    /// Takes the same trial as every goal judges it: one observation per goal, strictest first.
+    fn observe_goals(&mut self, seen: &[Seen]) {
+        if let Some(seen) = seen.first() {
+            self.observe(seen);
+        }
+    }
+
+    /// Length of the windows by which the goal of this number judges the trial that is due; none where
+    /// it judges whole trials, or has nothing to learn from it.
+    fn window_of(&self, goal: usize) -> Option<Duration> {
+        let _ = goal;
+        self.next_trial()?.window
+    }
+
     /// The tester proved unable to offer more than `max`: no higher load is asked for.
     fn cap(&mut self, max: Fps);
 
@@ -91,6 +105,13 @@ pub trait Search: std::fmt::Debug + Send {
     /// before the first observation; a wrong hint costs at most two trials.
     fn expect(&mut self, load: Fps);
 
+    /// The same for the goal of this number, where goals are expected at loads of their own.
+    fn expect_of(&mut self, goal: usize, load: Fps) {
+        if goal == 0 {
+            self.expect(load);
+        }
+    }
+
     /// The rate a path forwarded under overload, in a warm-up trial. Likewise a hint.
     fn expect_forwarding(&mut self, rate: Fps) {
         self.expect(rate);
@@ -98,6 +119,17 @@ pub trait Search: std::fmt::Debug + Send {
 
     /// Result, or the state so far.
     fn outcome(&self) -> Outcome;
+
+    /// Number of goals.
+    fn goals(&self) -> usize {
+        1
+    }
+
+    /// Result for the goal of this number, from 0 for the strictest; the last one's beyond.
+    fn outcome_of(&self, goal: usize) -> Outcome {
+        let _ = goal;
+        self.outcome()
+    }
 
     /// Estimate of the remaining work.
     fn left(&self) -> Left;

@@ -97,13 +97,7 @@ impl Mlr {
         Ok(search)
     }
 
-    /// Number of goals.
-    pub fn goals(&self) -> usize {
-        self.goals.len()
-    }
-
-    /// Result for the goal of this number, from 0; the last goal's for numbers beyond.
-    pub fn outcome_of(&self, goal: usize) -> Outcome {
+    fn of_goal(&self, goal: usize) -> Outcome {
         let goal = goal.min(self.goals.len() - 1);
         // A search cut short has what its coarser targets settled.
         let settled = |target: &&Target| self.trials.bounds(&target.rule).lower.is_some();
@@ -135,6 +129,8 @@ impl Mlr {
             at_min: bounds.lower.is_none() && bounds.upper == Some(0),
             failed: match &self.failed {
                 None if self.timed_out && lower.is_none() => Some(out_of_time(self.timeout)),
+                // Of several goals those that are reached have a result.
+                Some(_) if self.goals.len() > 1 && lower.is_some() => None,
                 failed => failed.clone(),
             },
             timed_out: self.timed_out,
@@ -254,7 +250,7 @@ impl Mlr {
 
     fn check_lowest(&mut self) {
         for goal in 0..self.goals.len() {
-            let outcome = self.outcome_of(goal);
+            let outcome = self.of_goal(goal);
             if self.goals[goal].fail_fast && outcome.lower.is_none() {
                 let lowest = self.grid.load(0);
                 self.failed = Some(SearchNote::LowestLoadLost { load_fps: lowest }.into());
@@ -352,7 +348,15 @@ impl Search for Mlr {
     }
 
     fn outcome(&self) -> Outcome {
-        self.outcome_of(0)
+        self.of_goal(0)
+    }
+
+    fn goals(&self) -> usize {
+        self.goals.len()
+    }
+
+    fn outcome_of(&self, goal: usize) -> Outcome {
+        self.of_goal(goal)
     }
 
     fn left(&self) -> Left {
@@ -396,10 +400,8 @@ impl Search for Mlr {
     }
 
     fn decidable_by(&self, duration: Duration) -> Option<Fps> {
-        let (1, Some(due)) = (self.goals.len(), self.due) else {
-            return None;
-        };
-        due.by?;
+        let due = self.due?;
+        let (0, _) = due.by? else { return None };
         let rule = &self.final_target(0).rule;
         // Would one good trial there leave nothing to be asked? Try it on a copy.
         let mut copy = self.clone();

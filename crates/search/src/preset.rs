@@ -10,6 +10,7 @@ use crate::edge::EdgeSearch;
 use crate::goal::{Goal, GoalError};
 use crate::machine::Search;
 use crate::mlr::Mlr;
+use crate::several::{Bisections, Edges};
 
 /// Loss goal when the plan names none: the 0.01 % of the hardware testers.
 pub const DEFAULT_LOSS_RATIO: f64 = 0.0001;
@@ -55,8 +56,9 @@ pub fn default_loss_ratio(preset: Preset) -> f64 {
 impl Settings {
     /// The preset, changed by a plan's keys.
     pub fn of_plan(preset: Preset, plan: &SearchPlan) -> Self {
-        let default = || default_loss_ratio(preset);
-        let mut settings = Self::of(preset, plan.loss_ratio.unwrap_or_else(default));
+        let strictest = plan.goals.first().map(|goal| goal.loss_ratio);
+        let loss = strictest.or(plan.loss_ratio);
+        let mut settings = Self::of(preset, loss.unwrap_or_else(|| default_loss_ratio(preset)));
         if let Some(confirm) = plan.confirm {
             settings.confirm = confirm;
         }
@@ -151,6 +153,36 @@ impl Settings {
                 Box::new(EdgeSearch::new(self.loss_ratio, min, max, self.timeout))
             }
             _ => Box::new(Mlr::new(vec![goal], min, max, self.timeout)?),
+        })
+    }
+
+    /// A search machine for several loss goals at once, strictest first; [`Self::search`] for fewer
+    /// than two.
+    ///
+    /// # Errors
+    /// A loss goal out of range.
+    pub fn search_goals(
+        &self,
+        losses: &[f64],
+        min: Fps,
+        max: Fps,
+    ) -> Result<Box<dyn Search>, GoalError> {
+        if losses.len() < 2 {
+            return self.search(min, max);
+        }
+        let of = |loss: &f64| {
+            Self {
+                loss_ratio: *loss,
+                ..*self
+            }
+            .goal()
+        };
+        let goals: Vec<Goal> = losses.iter().map(of).collect();
+        goals.iter().try_for_each(Goal::check)?;
+        Ok(match self.preset {
+            Preset::Binary => Box::new(Bisections::new(&goals, min, max, self.timeout)),
+            Preset::Quick | Preset::Robust => Box::new(Edges::new(losses, min, max, self.timeout)),
+            _ => Box::new(Mlr::new(goals, min, max, self.timeout)?),
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nicety_model::run::CellSummary;
-use nicety_model::{CellKey, CellResult, Fps};
+use nicety_model::{CellKey, CellResult, Fps, LossGoal};
 
 use crate::cell::CellPlan;
 use crate::preset::Settings;
@@ -31,6 +31,11 @@ const NAMED: usize = 50;
 pub struct RunView<'a> {
     /// How it searches.
     pub settings: Settings,
+    /// Several goals, strictest first; empty where there is one.
+    pub goals: &'a [LossGoal],
+    /// Loads of the curve in per cent of the throughput, see
+    /// [`SearchPlan::latency_load`](nicety_model::plan::SearchPlan::latency_load).
+    pub latency_load: &'a [u32],
     /// Visits of every cell.
     pub visits: u32,
     /// Its cells, in the plan's order.
@@ -135,6 +140,14 @@ impl RunView<'_> {
             plan.warm_up = OVERLOAD;
             plan.latency_trial = LATENCY;
         }
+        if !self.latency_load.is_empty() {
+            let shares = self
+                .latency_load
+                .iter()
+                .map(|load| f64::from(*load) / 100.0);
+            plan.latency_shares = shares.collect();
+            plan.curve = true;
+        }
         // What stands for all visits is measured when all are made.
         if task.control.is_some() || by_windows && task.repeat != self.visits {
             plan = plan.brief();
@@ -150,6 +163,14 @@ impl RunView<'_> {
             .of_cell(&name)
             .filter_map(|visit| visit.bounds.lower_fps);
         plan.expect = median(&lower.collect::<Vec<_>>()).map(Fps);
+        plan.goals = self.goals.to_vec();
+        plan.expect_further = (1..self.goals.len())
+            .map(|goal| {
+                let visits = self.of_cell(&name);
+                let lower = visits.filter_map(|visit| visit.goals.get(goal)?.bounds.lower_fps);
+                median(&lower.collect::<Vec<_>>()).map(Fps)
+            })
+            .collect();
         let lines = self.results.iter().filter_map(|visit| visit.cache_line_ns);
         plan.nearest_ns = lines.min_by(f64::total_cmp);
         (plan, line)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nicety_model::note::SearchNote;
 use nicety_model::run::{CellSummary, ControlSummary};
-use nicety_model::{CellResult, Verdict, cell};
+use nicety_model::{CellResult, GoalSummary, Verdict, cell};
 
 use crate::stats::spread;
 use crate::visits;
@@ -33,33 +33,63 @@ pub fn summarise<'a>(
         .filter_map(|name| {
             // Taken out, so that a name listed twice gives one summary.
             let repeats = by_name.remove(name)?;
-            let values: Vec<f64> = repeats
-                .iter()
-                .filter_map(|cell| cell.throughput_fps)
-                .collect();
-            let together = visits::together(&repeats);
-            // Runs older than intervals have none, and those of whole trials keep the worst verdict.
-            let has_interval = repeats.iter().any(|cell| cell.estimate.is_some());
-            let by_windows = repeats.iter().any(|cell| cell.window_s.is_some());
-            let worst = || {
-                let verdicts = repeats.iter().map(|cell| cell.verdict);
-                verdicts.fold(Verdict::Ok, Verdict::worse)
-            };
             Some(CellSummary {
-                cell: name.to_owned(),
-                throughput_fps: spread(&values),
-                estimate: together.estimate.filter(|_| has_interval),
-                capacity_fps: together.capacity_fps,
-                disturbance: together.disturbance,
-                verdict: if by_windows {
-                    together.verdict
-                } else {
-                    worst()
-                },
-                why: if by_windows { together.why } else { Vec::new() },
+                goals: by_goal(&repeats),
+                ..summary(name, &repeats)
             })
         })
         .collect()
+}
+
+/// Summary of a cell's repeats.
+fn summary(name: &str, repeats: &[&CellResult]) -> CellSummary {
+    let values: Vec<f64> = repeats
+        .iter()
+        .filter_map(|cell| cell.throughput_fps)
+        .collect();
+    let together = visits::together(repeats);
+    // Runs older than intervals have none, and those of whole trials keep the worst verdict.
+    let has_interval = repeats.iter().any(|cell| cell.estimate.is_some());
+    let by_windows = repeats.iter().any(|cell| cell.window_s.is_some());
+    let worst = || {
+        let verdicts = repeats.iter().map(|cell| cell.verdict);
+        verdicts.fold(Verdict::Ok, Verdict::worse)
+    };
+    CellSummary {
+        cell: name.to_owned(),
+        throughput_fps: spread(&values),
+        estimate: together.estimate.filter(|_| has_interval),
+        capacity_fps: together.capacity_fps,
+        disturbance: together.disturbance,
+        verdict: if by_windows {
+            together.verdict
+        } else {
+            worst()
+        },
+        why: if by_windows { together.why } else { Vec::new() },
+        goals: Vec::new(),
+    }
+}
+
+/// The same for each of several goals, in the order of the plan.
+fn by_goal(repeats: &[&CellResult]) -> Vec<GoalSummary> {
+    let goals = repeats.iter().map(|cell| cell.goals.len()).max();
+    let of = |number: usize| {
+        let goals = repeats.iter().map(|cell| cell.of_goal(number));
+        let goals: Vec<CellResult> = goals.collect::<Option<_>>()?;
+        let all: Vec<&CellResult> = goals.iter().collect();
+        let named = repeats.first()?.goals.get(number)?;
+        let summary = summary(&named.goal, &all);
+        Some(GoalSummary {
+            goal: named.goal.clone(),
+            loss_goal: named.loss_goal,
+            throughput_fps: summary.throughput_fps,
+            estimate: summary.estimate,
+            verdict: summary.verdict,
+            why: summary.why,
+        })
+    };
+    (0..goals.unwrap_or(0)).filter_map(of).collect()
 }
 
 /// The control cell's throughput over the run: its own repeats and its further visits, in the

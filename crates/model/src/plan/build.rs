@@ -22,6 +22,8 @@ impl Plan {
             search: SearchPlan {
                 preset: None,
                 loss_ratio: None,
+                goals: Vec::new(),
+                latency_load: Vec::new(),
                 repeats: 1,
                 confirm: None,
                 fate: FateMode::Auto,
@@ -62,6 +64,15 @@ impl Plan {
     /// The same plan with another search for the fate of lost frames: `--fate`.
     pub fn with_fate(mut self, fate: FateMode) -> Self {
         self.search.fate = fate;
+        self
+    }
+
+    /// The same plan with latency, forwarding rate and loss measured at these loads, in per cent of the
+    /// throughput: `--latency-load`.
+    pub fn with_latency_load(mut self, mut percent: Vec<u32>) -> Self {
+        percent.sort_unstable();
+        percent.dedup();
+        self.search.latency_load = percent;
         self
     }
 

@@ -8,6 +8,7 @@ use toml::Spanned;
 use crate::fate::FateMode;
 use crate::frame::Direction;
 use crate::path::Cpus;
+use crate::plan::goals::GoalFile;
 use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
 use crate::sock::{Family, SockTest};
 use crate::source::{EMPTY, List, Time, Top, Wrong, written_as_list};
@@ -80,10 +81,16 @@ pub(super) struct SearchFile {
     pub(super) preset: Option<Preset>,
     /// Highest share of frames that may be lost, 0 up to but without 1.
     pub(super) loss_ratio: Option<LossShare>,
+    /// Several goals in one search in place of `loss_ratio`, strictest first:
+    /// `{ name = "NDR", loss_ratio = 0 }`.
+    pub(super) goals: Option<List<GoalFile>>,
     /// Repeats of every cell.
     pub(super) repeats: Option<Repeats>,
     /// Length of the confirm trial with its unit (ms, s, m, h), as in `30s`; `0s` for none.
     pub(super) confirm: Option<Time>,
+    /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput; 0 is one
+    /// frame at a time. When absent, latency alone at 10, 50 and 90 %.
+    pub(super) latency_load: Option<List<LoadPercent>>,
     /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
     /// `drops` in any case, `off` never.
     pub(super) fate: Option<FateMode>,
@@ -137,6 +144,7 @@ pub(super) struct SockFile {
 integers! {
     FrameBytes 64 to 9018, "bytes of the Ethernet frame with FCS, as in frame_sizes = [64, 1518]";
     Flows 1 to MAX_FLOWS, "whole numbers of flows, as in flows = 1";
+    LoadPercent 0 to crate::curve::MAX_LOAD_PERCENT, "per cent of the throughput, as in latency_load = [0, 50, 90, 120]";
     Repeats 1 to MAX_REPEATS, "how often to measure every cell, as in repeats = 3";
     MessageBytes 0 to u32::MAX, "bytes of a message, as in message_bytes = [64, 1024]";
     Parallel 1 to crate::sock::MAX_FLOWS, "flows at once, as in parallel = [1, 150]";

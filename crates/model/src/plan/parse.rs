@@ -38,6 +38,9 @@ impl PlanFile {
             .is_empty()
             .then(|| Diagnostic::new(0, what, remedy));
         let mut diagnostics = Vec::from_iter(none);
+        if let Some(search) = &self.search {
+            diagnostics.extend(search.goal_problems());
+        }
         for path in &self.path {
             diagnostics.extend(path.get_ref().problems(path.span().start));
         }
@@ -73,7 +76,11 @@ impl PlanFile {
         if let Some(search) = &self.search {
             plan.search.preset = search.preset;
             plan.search.loss_ratio = search.loss_ratio.map(|share| share.0);
+            plan.search.goals = search.loss_goals();
             plan.search.confirm = search.confirm.map(|time| time.0);
+            if let Some(loads) = numbers(&search.latency_load) {
+                plan = plan.with_latency_load(loads);
+            }
             plan.search.fate = search.fate.unwrap_or_default();
             if let Some(repeats) = search.repeats {
                 plan.search.repeats = repeats.0;

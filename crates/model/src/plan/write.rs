@@ -41,6 +41,8 @@ impl From<&Plan> for PlanFile {
         let search = SearchFile {
             preset: search.preset,
             loss_ratio: search.loss_ratio.map(LossShare),
+            goals: list(&search.goals),
+            latency_load: list(&search.latency_load),
             repeats: Some(search.repeats.into()),
             confirm: search.confirm.map(Time),
             fate: (search.fate != FateMode::default()).then_some(search.fate),

@@ -89,6 +89,9 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
     if let Some(preset) = args.preset {
         plan = plan.with_preset(preset);
     }
+    if !args.latency_load.is_empty() {
+        plan = plan.with_latency_load(args.latency_load.iter().flatten().copied().collect());
+    }
     if let Some(fate) = args.fate {
         plan = plan.with_fate(fate);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use nicety_guests::bundle::{MIRROR, check_mirror};
+use nicety_model::curve::{MAX_LOAD_PERCENT, WHOLE_CURVE};
 use nicety_model::plan::Preset;
 use nicety_model::{EngineChoice, FateMode, Verdict};
 use nicety_port::probes::Stamps;
@@ -34,7 +35,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "A,B", help_heading = heading::WHAT)]
     pub ports: Option<String>,
     /// Go on with an interrupted run.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "preset", "fate", "seed"], help_heading = heading::WHAT)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "preset", "latency_load", "fate", "seed"], help_heading = heading::WHAT)]
     pub resume: Option<PathBuf>,
     /// Send and count with this engine.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = words::ENGINE, help_heading = heading::HOW)]
@@ -45,6 +46,10 @@ pub struct BenchArgs {
     /// Search the throughput this way. Without it, the plan decides.
     #[arg(long, value_name = "NAME", value_parser = words::PRESET, help_heading = heading::HOW)]
     pub preset: Option<Preset>,
+    /// Measure latency, forwarding rate and loss at these loads, in per cent of the throughput. 0 is one frame
+    /// at a time; curve is 0,10,25,50,75,90,100,120. Without it, the plan decides.
+    #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = latency_load, help_heading = heading::HOW)]
+    pub latency_load: Vec<Vec<u32>>,
     /// Follow lost frames to where the kernel drops them, in trials of their own. Without it, the plan decides.
     #[arg(long, value_name = "MODE", value_parser = words::FATE, help_heading = heading::HOW)]
     pub fate: Option<FateMode>,
@@ -93,6 +98,20 @@ pub struct DemandArgs {
     /// Exit with 1 unless every cell has a result that is ok or wide.
     #[arg(long)]
     pub strict: bool,
+}
+
+/// A part of `--latency-load`: a load, or those of a whole curve.
+fn latency_load(text: &str) -> Result<Vec<u32>, String> {
+    if text == "curve" {
+        return Ok(WHOLE_CURVE.to_vec());
+    }
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
+    percent
+        .filter(|percent| *percent <= MAX_LOAD_PERCENT)
+        .map(|percent| vec![percent])
+        .ok_or_else(|| {
+            format!("write per cent of the throughput up to {MAX_LOAD_PERCENT}, as in 0,50,90,120, or curve")
+        })
 }
 
 /// `--keep`: empty without a label.

@@ -8,6 +8,7 @@ use nicety_model::{
 
 use super::Cell;
 use crate::edge::window;
+use crate::machine::Outcome;
 use crate::stats::median;
 use crate::verdict::{Drift, Evidence, Stalled, idle_note, judge, steal};
 
@@ -119,7 +120,8 @@ impl Cell {
                 lower_fps: outcome.lower.map(|fps| fps.0),
                 upper_fps: outcome.upper.map(|fps| fps.0),
             },
-            estimate: throughput.map(|fps| self.estimate(fps)),
+            goals: self.goal_results(&evidence),
+            estimate: throughput.map(|fps| self.estimate(fps, &outcome)),
             capacity_fps: self.capacity.map(|fps| fps.0),
             window_s: throughput
                 .filter(|_| self.by_windows())
@@ -129,8 +131,9 @@ impl Cell {
             tester_limit_fps: context.tester_limit.map(|fps| fps.0),
             confirm,
             held: self.held(),
-            latency_us: self.latency.last().copied(),
+            latency_us: self.typical_latency(),
             latency_by_load_us: self.latency.clone(),
+            curve: self.curve.clone(),
             hardware_latency: self.hardware.clone(),
             loss_ledger: self
                 .confirm
@@ -162,8 +165,7 @@ impl Cell {
     /// What the throughput is known to from this visit alone. Inside one visit the machine may be
     /// slower or faster than on average: windows' bounds are widened by what visits were seen to
     /// differ by.
-    fn estimate(&self, fps: Fps) -> Estimate {
-        let outcome = self.search.outcome();
+    pub(super) fn estimate(&self, fps: Fps, outcome: &Outcome) -> Estimate {
         let upper = outcome.upper.map_or(fps.0, |upper| upper.0);
         let apart = if self.by_windows() {
             VISITS_DIFFER
@@ -192,7 +194,7 @@ impl Cell {
 
     /// Whether bounds say less than the search was to find out. Those of neighbouring loads do not:
     /// only how often one of the two was tried is less than wanted.
-    fn are_apart(&self, bounds: Option<(Fps, Fps)>) -> bool {
+    pub(super) fn are_apart(&self, bounds: Option<(Fps, Fps)>) -> bool {
         let width = self.plan.settings.width;
         bounds.is_none_or(|(lower, upper)| upper.0 > lower.0 * (1.0 + NEIGHBOURS * width))
     }

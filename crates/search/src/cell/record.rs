@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use nicety_model::{ConfirmResult, Fps, LossRatio, TrialRecord, Validity, Windows};
+use nicety_model::{ConfirmResult, Fps, LossGoal, LossRatio, TrialRecord, Validity, Windows};
 
 use super::{Cell, Stage};
+use crate::edge::window;
 use crate::machine::Seen;
 
 /// Windows in which the load was offered from which on the others do not matter.
@@ -24,11 +25,12 @@ impl Cell {
     fn windows(&self, record: &TrialRecord) -> Option<(u32, u32)> {
         let windows = record.windows.as_ref().filter(|_| self.by_windows())?;
         let goal = self.plan.settings.loss_ratio;
-        let judged = match enough_offered(record, windows) {
-            true => windows.judged_from(least(record, windows), goal),
-            false => windows.judged(goal),
-        };
-        (judged != (0, 0)).then_some(judged)
+        if self.plan.goals.len() < 2 {
+            return judged(record, windows, goal);
+        }
+        // Slots that several goals put together to windows of their own.
+        let length = window::of(record.load_fps, goal).as_secs_f64();
+        judged(record, &windows.merged(length), goal)
     }
 
     pub(super) fn by_windows(&self) -> bool {
@@ -104,8 +106,27 @@ impl Cell {
         nearly || self.meets(record) == contended(record)
     }
 
-    /// Observation of a trial for the search.
-    pub(super) fn seen(&self, record: &TrialRecord) -> Seen {
+    /// Observations of a trial for the search, one per goal.
+    pub(super) fn seen(&self, record: &TrialRecord) -> Vec<Seen> {
+        let mut seen = self.seen_by_first(record);
+        let goals = &self.plan.goals;
+        if goals.len() < 2 {
+            return vec![seen];
+        }
+        let of = |(number, goal): (usize, &LossGoal)| {
+            let windows = record.windows.as_ref().filter(|_| self.by_windows());
+            let length = self.search.window_of(number);
+            let merged = windows.zip(length);
+            let merged = merged.map(|(windows, length)| windows.merged(length.as_secs_f64()));
+            let by_goal = |windows: &Windows| judged(record, windows, goal.loss_ratio);
+            seen.windows = merged.as_ref().and_then(by_goal);
+            seen.single = merged.as_ref().map(single);
+            seen
+        };
+        goals.iter().enumerate().map(of).collect()
+    }
+
+    fn seen_by_first(&self, record: &TrialRecord) -> Seen {
         let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default();
         let windows = record.windows.as_ref();
         let offered = windows.is_some_and(|windows| enough_offered(record, windows));
@@ -121,7 +142,7 @@ impl Cell {
             wall: seconds(record.wall_s),
             loss_ratio: self.loss(record),
             windows: self.windows(record),
-            single: windows.map(|all| all.iter().filter(|window| window.lost == 1).count() as u32),
+            single: windows.map(single),
             forwarding: Fps(record.forwarding_fps),
         }
     }
@@ -146,6 +167,20 @@ impl Cell {
             self.stalled_s = Some(self.stalled_s.unwrap_or(0.0) + stalls.stalled_s);
         }
     }
+}
+
+/// Windows within a goal and beyond it.
+fn judged(record: &TrialRecord, windows: &Windows, goal: f64) -> Option<(u32, u32)> {
+    let judged = match enough_offered(record, windows) {
+        true => windows.judged_from(least(record, windows), goal),
+        false => windows.judged(goal),
+    };
+    (judged != (0, 0)).then_some(judged)
+}
+
+/// Windows that lost exactly one frame.
+fn single(windows: &Windows) -> u32 {
+    windows.iter().filter(|window| window.lost == 1).count() as u32
 }
 
 /// Frames of a window in which the load was offered.

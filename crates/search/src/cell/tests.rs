@@ -16,7 +16,7 @@ fn plan(preset: Preset) -> CellPlan {
     CellPlan::new(Settings::of(preset, 0.0001), MAX)
 }
 
-fn context() -> CellContext {
+pub(crate) fn context() -> CellContext {
     CellContext {
         key: CellKey {
             path: PathSpec::Bridge,
@@ -569,3 +569,41 @@ fn stamps_of_nics_stand_beside_the_kernels() {
 
 mod fates;
 mod windows;
+
+#[test]
+fn a_curve_has_rate_loss_and_latency_from_one_frame_at_a_time_to_overload() {
+    let mut plan = plan(Preset::Robust);
+    plan.latency_shares = vec![0.0, 0.5, 0.9, 1.0, 1.2];
+    plan.curve = true;
+    let mut cell = Cell::new(plan).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        record.latency_us = Some(LatencySummary {
+            p50: record.load_fps,
+            ..LatencySummary::default()
+        });
+    });
+    let result = cell.finish(context());
+    let throughput = result.throughput_fps.unwrap();
+    let shares: Vec<f64> = result.curve.iter().map(|point| point.load_ratio).collect();
+    assert_eq!(shares, [0.0, 0.5, 0.9, 1.0, 1.2]);
+    assert_eq!(result.curve[0].load_fps, 1_000.0);
+    for point in &result.curve[..4] {
+        assert_eq!(point.loss_ratio.0, 0.0, "{point:?}");
+        assert!(
+            (point.forwarding_fps / point.load_fps - 1.0).abs() < 0.01,
+            "{point:?}"
+        );
+    }
+    let over = result.curve[4];
+    assert!((over.load_fps / throughput - 1.2).abs() < 1e-9);
+    assert!((0.1..0.2).contains(&over.loss_ratio.0), "{over:?}");
+    assert!((over.forwarding_fps / 1e6 - 1.0).abs() < 0.02, "{over:?}");
+    assert_eq!(over.latency_us.unwrap().p50, over.load_fps);
+    // What stands for the cell is no full queue.
+    let latency = result.latency_us.unwrap();
+    assert_eq!(latency.load_ratio, Some(0.9));
+    // Without a curve only latency is told.
+    let mut cell = Cell::new(self::plan(Preset::Robust)).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |_| {});
+    assert!(cell.finish(context()).curve.is_empty());
+}

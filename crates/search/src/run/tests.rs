@@ -16,6 +16,8 @@ fn view<'a>(preset: Preset, cells: &'a [CellKey], results: &'a [CellResult]) -> 
     let settings = Settings::of(preset, DEFAULT_LOSS_RATIO);
     RunView {
         settings,
+        goals: &[],
+        latency_load: &[],
         visits: settings.visits(1),
         cells,
         results,

@@ -48,6 +48,7 @@ mod tests {
             disturbance: None,
             verdict,
             why: Vec::new(),
+            goals: Vec::new(),
         }
     }
 

@@ -90,6 +90,8 @@ pub fn cell(repeat: u32) -> CellResult {
         engine: "af_packet".to_owned(),
         loss_goal: 0.0001,
         throughput_fps: Some(245_000.0),
+        goals: Vec::new(),
+        curve: Vec::new(),
         bounds: SearchBounds::default(),
         estimate: None,
         capacity_fps: None,

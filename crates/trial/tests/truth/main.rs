@@ -14,6 +14,7 @@ mod directions;
 mod expected;
 mod faults;
 mod goal;
+mod goals;
 mod independent;
 mod kernel;
 mod limits;
@@ -32,7 +33,8 @@ use stage::Tester;
 /// A test of one engine.
 type Truth = fn(Tester) -> Result<(), Skip>;
 
-const TESTS: [(&str, Truth); 31] = [
+const TESTS: [(&str, Truth); 32] = [
+    ("goals_that_lie_apart_are_told_apart", goals::told_apart),
     ("a_faultless_wire_loses_nothing", faults::none),
     ("every_lost_frame_is_counted", faults::every_nth),
     ("bursts_of_loss_keep_their_lengths", faults::bursts),

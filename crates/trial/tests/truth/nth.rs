@@ -49,7 +49,7 @@ fn search_trial(load: f64) -> TrialSpec {
 }
 
 /// A bridge that drops one of `every` frames.
-fn dropping(every: u64) -> Result<BridgePath, Skip> {
+pub fn dropping(every: u64) -> Result<BridgePath, Skip> {
     let path = bridge();
     let rules = format!(
         "table bridge truth {{

@@ -130,9 +130,11 @@ fn load_lines(group: &Group<'_>) -> Option<Lines> {
     if lines.iter().all(|(_, points)| points.len() < 2) {
         return None;
     }
-    let ticks = (0..=5).map(|n| (f64::from(n) * 20.0, format!("{} %", n * 20)));
+    let highest = shares.iter().filter_map(with).fold(1.0, f64::max) * 100.0;
+    let ticks = (0..=10).map(|n| (f64::from(n) * 20.0, format!("{} %", n * 20)));
+    let ticks = ticks.filter(|(at, _)| *at <= highest);
     Some(Lines {
-        x: Axis::linear(0.0, 105.0, ticks.collect()).named("load, share of the throughput"),
+        x: Axis::linear(0.0, highest + 5.0, ticks.collect()).named("load, share of the throughput"),
         label: format!("Latency against load of {}: {}", group.name, words(&lines)),
         lines,
     })

@@ -1,0 +1,196 @@
+//! Several loss goals of one search (RFC 9971), and what it found for each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::cell::{CellResult, SearchBounds};
+use crate::estimate::Estimate;
+use crate::note::Note;
+use crate::run::{CellSummary, Run};
+use crate::stats::Spread;
+use crate::units::Fps;
+use crate::verdict::Verdict;
+
+/// Most goals of one search.
+pub const MAX_GOALS: usize = 8;
+
+/// One of several goals of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LossGoal {
+    /// What the plan calls it; see [`Self::called`] where it has no name.
+    pub name: Option<String>,
+    /// Highest share of frames that may be lost, `0.0..1.0`.
+    pub loss_ratio: f64,
+}
+
+impl LossGoal {
+    /// Its name, or its loss in words: `0.01 %`.
+    pub fn called(&self) -> String {
+        self.name
+            .clone()
+            .unwrap_or_else(|| per_cent(self.loss_ratio))
+    }
+}
+
+/// A share in per cent with all its digits, and none that binary fractions add: `0.01 %`.
+fn per_cent(share: f64) -> String {
+    let digits = format!("{:.8e}", share * 100.0);
+    format!("{} %", digits.parse().unwrap_or(share))
+}
+
+/// What one visit found for one of several goals.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoalResult {
+    /// Name of the goal, or its loss in words.
+    pub goal: String,
+    /// Highest allowed loss ratio.
+    pub loss_goal: f64,
+    /// Conditional throughput (RFC 9971), per direction; absent where no load met the goal.
+    pub throughput_fps: Option<f64>,
+    /// Bounds of the search.
+    #[serde(flatten)]
+    pub bounds: SearchBounds,
+    /// Interval of the throughput from this visit alone.
+    pub estimate: Option<Estimate>,
+    /// Length of the windows by which loads were judged, in seconds; absent where whole trials were.
+    pub window_s: Option<f64>,
+    /// How far to trust the number. Only the strictest goal has a confirm trial.
+    pub verdict: Verdict,
+    /// Explanations, most important first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notes: Vec<Note>,
+}
+
+/// What all visits of a cell found for one of several goals.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoalSummary {
+    /// Name of the goal, or its loss in words.
+    pub goal: String,
+    /// Highest allowed loss ratio.
+    pub loss_goal: f64,
+    /// Throughput in frames per second over the visits that have one.
+    #[serialize_always]
+    pub throughput_fps: Option<Spread>,
+    /// Median of the visits with its interval.
+    pub estimate: Option<Estimate>,
+    /// Verdict of the visits together.
+    pub verdict: Verdict,
+    /// Why the verdict is not `ok`, the most important reason first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub why: Vec<Note>,
+}
+
+impl CellResult {
+    /// The same visit as one with only the goal of this number, as the plan lists them: its numbers,
+    /// verdict and notes. Its confirm trial and what followed it are the strictest goal's and stay
+    /// with that.
+    pub fn of_goal(&self, number: usize) -> Option<Self> {
+        let goal = self.goals.get(number)?;
+        if number == 0 {
+            return Some(Self {
+                goals: Vec::new(),
+                ..self.clone()
+            });
+        }
+        let size = self.key.frame_size_bytes;
+        let throughput = goal.throughput_fps.map(Fps);
+        Some(Self {
+            cell: named(&self.cell, &goal.goal, goal.loss_goal),
+            loss_goal: goal.loss_goal,
+            throughput_fps: goal.throughput_fps,
+            throughput_l1_mbps: throughput.map(|fps| size.l1_mbps(fps)),
+            throughput_l2_mbps: throughput.map(|fps| size.l2_mbps(fps)),
+            bounds: goal.bounds,
+            estimate: goal.estimate,
+            window_s: goal.window_s,
+            confirm: None,
+            held: None,
+            latency_us: None,
+            latency_by_load_us: Vec::new(),
+            curve: Vec::new(),
+            hardware_latency: Vec::new(),
+            cpu: None,
+            loss_ledger: Vec::new(),
+            fates: Vec::new(),
+            frames: None,
+            guests: Vec::new(),
+            verdict: goal.verdict,
+            notes: goal.notes.clone(),
+            goals: Vec::new(),
+            ..self.clone()
+        })
+    }
+}
+
+impl Run {
+    /// The run with a cell of its own for every goal but the strictest, named after it; `None` where
+    /// it has one goal only. A goal of the same name with another loss is another cell.
+    pub fn by_goal(&self) -> Option<Self> {
+        let more = |cell: &CellResult| cell.goals.len() > 1;
+        if !self.cells.iter().any(more) {
+            return None;
+        }
+        let mut run = self.clone();
+        run.cells.clear();
+        for cell in &self.cells {
+            run.cells.push(cell.clone());
+            run.cells
+                .extend((1..cell.goals.len()).filter_map(|number| cell.of_goal(number)));
+        }
+        run.summary.clear();
+        for summary in &self.summary {
+            run.summary.push(summary.clone());
+            let goals = summary.goals.iter().skip(1);
+            run.summary.extend(goals.map(|goal| CellSummary {
+                cell: named(&summary.cell, &goal.goal, goal.loss_goal),
+                throughput_fps: goal.throughput_fps,
+                estimate: goal.estimate,
+                verdict: goal.verdict,
+                why: goal.why.clone(),
+                goals: Vec::new(),
+                ..summary.clone()
+            }));
+        }
+        Some(run)
+    }
+}
+
+/// Name of a cell for one of its goals: `bridge/64/uni/goal=PDR:0.005`.
+fn named(cell: &str, goal: &str, loss: f64) -> String {
+    match goal == per_cent(loss) {
+        true => format!("{cell}/goal={loss}"),
+        false => format!("{cell}/goal={goal}:{loss}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_called_by_their_name_or_loss() {
+        for (loss, words) in [
+            (0.0, "0 %"),
+            (1e-4, "0.01 %"),
+            (1.1e-4, "0.011 %"),
+            (5e-3, "0.5 %"),
+            (1e-9, "0.0000001 %"),
+        ] {
+            let mut goal = LossGoal {
+                name: None,
+                loss_ratio: loss,
+            };
+            assert_eq!(goal.called(), words);
+            assert_eq!(
+                named("a/64/uni", &goal.called(), loss),
+                format!("a/64/uni/goal={loss}")
+            );
+            goal.name = Some("NDR".to_owned());
+            assert_eq!(goal.called(), "NDR");
+        }
+        assert_eq!(named("a/64/uni", "PDR", 0.005), "a/64/uni/goal=PDR:0.005");
+    }
+}

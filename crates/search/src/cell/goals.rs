@@ -1,0 +1,78 @@
+//! What a cell found for each of several goals.
+
+use nicety_model::note::SearchNote;
+use nicety_model::{GoalResult, LossGoal, SearchBounds};
+
+use super::Cell;
+use crate::edge::window;
+use crate::machine::Outcome;
+use crate::verdict::{Evidence, judge};
+
+impl Cell {
+    /// Where the search stands for the goal of this number, from 0 for the strictest.
+    pub fn outcome_of(&self, goal: usize) -> Outcome {
+        self.search.outcome_of(goal)
+    }
+
+    /// The results, strictest goal first; none where there is one goal. `evidence` is that of the
+    /// strictest one, which alone has a confirm trial.
+    pub(super) fn goal_results(&self, evidence: &Evidence) -> Vec<GoalResult> {
+        let goals = self.plan.goals.iter().enumerate();
+        let of = |(number, goal)| self.goal_result(number, goal, evidence);
+        goals.map(of).collect()
+    }
+
+    fn goal_result(&self, number: usize, goal: &LossGoal, strictest: &Evidence) -> GoalResult {
+        let outcome = self.search.outcome_of(number);
+        let evidence = match number {
+            0 => strictest.clone(),
+            _ => self.evidence_of(number, goal, strictest),
+        };
+        let throughput = outcome.throughput.filter(|_| evidence.failed.is_none());
+        let (verdict, notes) = judge(&evidence);
+        let by_windows = throughput.filter(|_| self.by_windows());
+        GoalResult {
+            goal: goal.called(),
+            loss_goal: goal.loss_ratio,
+            throughput_fps: throughput.map(|fps| fps.0),
+            bounds: SearchBounds {
+                lower_fps: outcome.lower.map(|fps| fps.0),
+                upper_fps: outcome.upper.map(|fps| fps.0),
+            },
+            estimate: throughput.map(|fps| self.estimate(fps, &outcome)),
+            window_s: by_windows.map(|fps| window::of(fps.0, goal.loss_ratio).as_secs_f64()),
+            verdict,
+            notes,
+        }
+    }
+
+    /// What is known of a goal that has no confirm trial: of that, nothing is.
+    fn evidence_of(&self, number: usize, goal: &LossGoal, strictest: &Evidence) -> Evidence {
+        let outcome = self.search.outcome_of(number);
+        let ended = self.search.next_trial().is_none();
+        // What stopped the whole cell stopped this goal, unless the strictest one only was not met.
+        let none = || SearchNote::NoLoadInGoal.into();
+        let failed = match (outcome.failed, outcome.lower) {
+            _ if !ended => strictest.failed.clone(),
+            (None, Some(_)) => None,
+            (failed, _) => failed.or_else(|| Some(none())),
+        };
+        Evidence {
+            failed,
+            throughput: outcome.throughput,
+            loss_goal: goal.loss_ratio,
+            at_max: outcome.at_max,
+            apart: outcome
+                .timed_out
+                .then_some(outcome.lower.zip(outcome.upper))
+                .filter(|bounds| self.are_apart(*bounds)),
+            late: None,
+            confirm: None,
+            held: None,
+            steal: None,
+            stalled: None,
+            others: None,
+            ..strictest.clone()
+        }
+    }
+}
