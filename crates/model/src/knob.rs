@@ -92,6 +92,12 @@ pub enum Knob {
         /// Interface.
         interface: String,
     },
+    /// Limit of what the owner of a tap or veth receives, in the same words.
+    #[display("{interface} receive rate")]
+    ReceiveRate {
+        /// Interface.
+        interface: String,
+    },
     /// CPUs a thread may run on, as a CPU list.
     #[display("thread {tid} ({name}) CPUs")]
     ThreadCpus {
@@ -188,7 +194,7 @@ impl Knob {
             Self::SysFile { .. } => 6,
             Self::Coalesce { .. } => 7,
             Self::Sysctl { .. } => 8,
-            Self::VfRate { .. } | Self::PortRate { .. } => 9,
+            Self::VfRate { .. } | Self::PortRate { .. } | Self::ReceiveRate { .. } => 9,
             Self::File { .. } => 10,
         }
     }

@@ -32,6 +32,7 @@ pub mod pacing;
 pub mod policy;
 pub mod port_counters;
 pub mod port_watch;
+pub mod received;
 pub mod record;
 pub mod reload;
 pub mod report;

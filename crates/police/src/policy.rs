@@ -61,6 +61,8 @@ pub struct Tenant {
     pub guarantee: BitRate,
     /// Highest rate of the tenant; the link when absent.
     pub cap: Option<BitRate>,
+    /// What it has of what the link brings; by default nothing limits that.
+    pub received: Received,
     /// What it has on all hosts of the cluster together.
     pub total: Option<TenantTotal>,
     /// How long a port may send at the link's rate before its limit bites.
@@ -71,6 +73,15 @@ pub struct Tenant {
     pub ports: Vec<PortName>,
     /// Where its guest may ask and set a soft limit.
     pub guest: Option<GuestChannel>,
+}
+
+/// What a tenant has of what the link brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Received {
+    /// Rate that it always gets when that much comes for it.
+    pub guarantee: BitRate,
+    /// Highest rate; the link when absent.
+    pub cap: Option<BitRate>,
 }
 
 /// What to do with limits of other programs.

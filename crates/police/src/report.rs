@@ -55,6 +55,22 @@ pub struct State {
     pub tenants: Vec<Explanation>,
     /// What the last period has decided.
     pub decision: Decision,
+    /// The same of what tenants receive; absent where the policy limits nothing of that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub received: Option<ReceivedState>,
+}
+
+/// What tenants receive, and may.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceivedState {
+    /// The tenants of which that is limited, in the order of the policy; rates and limits are of what they receive.
+    pub tenants: Vec<Explanation>,
+    /// The hard limit of each of these in bits per second: the link where the policy says nothing.
+    pub hard_bps: Vec<f64>,
+    /// How often the limit of each port below was found gone or changed since the start.
+    pub lost: Vec<u64>,
+    /// What the last period has decided. Ports are those that are limited; tenants are all of the policy.
+    pub decision: Decision,
 }
 
 /// Somebody who knows names of ports: libvirt, Open vSwitch, Proxmox, PCI, CNI.
@@ -150,6 +166,23 @@ pub struct DryPort {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub limit_bps: Option<f64>,
     /// The limit that it would get in bits per second; absent when it is not there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub would_be_bps: Option<f64>,
+    /// The same of what its owner receives; absent where the policy limits nothing of that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub receives: Option<DryReceived>,
+}
+
+/// What the owner of a port receives in such a period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DryReceived {
+    /// Rate on the wire in bits per second; absent when the period brought none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bps: Option<f64>,
+    /// The limit that there is in bits per second; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_bps: Option<f64>,
+    /// The limit that there would be in bits per second; absent when the port is not there.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub would_be_bps: Option<f64>,
 }

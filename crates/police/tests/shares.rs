@@ -171,6 +171,7 @@ fn four() -> Policy {
         weight,
         guarantee: BitRate::from_mbit(guarantee),
         cap: (cap > 0).then(|| BitRate::from_mbit(cap)),
+        received: nicety_police::policy::Received::default(),
         total: None,
         burst: Duration::ZERO,
         ports: name.split(' ').map(|port| port.parse().unwrap()).collect(),

@@ -97,8 +97,11 @@ pub fn find(state: &State, name: &str) -> Result<Explained, Error> {
             format!("write one of {}", known(state)),
         ));
     };
+    let received = state.received.iter().flat_map(|of| &of.tenants);
+    let received = received.filter(|of| of.tenant == tenant.tenant).cloned();
     Ok(Explained {
         schema: SCHEMA,
+        received: received.last(),
         tenant: tenant.clone(),
         port,
     })

@@ -4,6 +4,7 @@ mod apply;
 mod look;
 mod names;
 mod publish;
+mod received;
 mod reload;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ use nicety_netdev::net_admin;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::Changes;
+use nicety_police::adopt::Way;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::liveness::answer_timeout;
 use nicety_police::port_watch::PortWatch;
@@ -38,6 +40,8 @@ use crate::service::{Notifier, ServiceRequest, signals};
 use crate::soft_limits::SoftLimits;
 use crate::state::{self, Alone};
 use crate::{Error, PolicyFile};
+
+use received::Received;
 
 pub use crate::originals::Restored;
 
@@ -84,6 +88,8 @@ pub struct Daemon {
     /// What those of them are that are names.
     bound: Bound,
     watches: Vec<PortWatch>,
+    /// What tenants receive, where the policy limits that.
+    received: Option<Received>,
     /// NICs of the policy's functions that are not there.
     nics_gone: BTreeSet<String>,
     ports: Ports,
@@ -158,6 +164,7 @@ impl Daemon {
             controller: Controller::new(policy.clone(), &[], Tuning::default()),
             names: policy.ports().map(|(_, port)| port.clone()).collect(),
             watches: vec![PortWatch::default(); policy.ports().count()],
+            received: Received::of(policy),
             bound,
             nics_gone: BTreeSet::new(),
             policy: Arc::new(policy.clone()),
@@ -311,8 +318,9 @@ impl Daemon {
         self.report_silences();
         let mut seen = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
-            seen.push(self.look(index, &mut survey));
+            seen.push(self.look(Way::Sends, index, &mut survey));
         }
+        let received = self.look_at_received(&mut survey);
         for (tenant, soft) in self.softs.now().into_iter().enumerate() {
             self.controller.soften(tenant, soft);
         }
@@ -324,12 +332,13 @@ impl Daemon {
             watch.explain(port);
         }
         self.name_ports(&mut decision);
-        self.renew(&seen, &decision, &survey);
-        let after = self.apply(&decision, &seen, survey);
+        self.renew(Way::Sends, &seen, &decision, &survey);
+        let after = self.apply(Way::Sends, &decision, &seen, survey);
         if let (Some(cluster), Ok(_)) = (&mut self.cluster, &after) {
             cluster.end(&self.controller, &decision);
         }
-        self.report_decision(&decision);
+        self.report_decision(Way::Sends, &decision);
+        let after = after.and_then(|look| self.share_received(&received, look));
         if counts {
             self.publish(decision, begin);
         }

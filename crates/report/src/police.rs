@@ -61,6 +61,20 @@ pub fn status(state: &State) -> Page {
             "may send" Number: Cell::rate(tenant.limit_bps);
         ],
     );
+    if let Some(received) = &state.received {
+        page.rows(
+            "what tenants receive",
+            received.tenants.iter().zip(&received.hard_bps),
+            columns![|(tenant, hard)|
+                "name" Name: &tenant.tenant;
+                "guarantee" Number: guarantee(tenant.guarantee.0);
+                "hard" Number: Cell::rate(**hard);
+                "receives" Number: Cell::rate(tenant.rate_bps);
+                "wants" Number: demand(tenant);
+                "may receive" Number: Cell::rate(tenant.limit_bps);
+            ],
+        );
+    }
     for source in state.names.iter().flatten() {
         page.line(&names_line(source));
     }
@@ -77,6 +91,7 @@ pub fn status(state: &State) -> Page {
                 "limit is" Text: holds(port);
             ],
         );
+        received_ports(&mut page, state);
         return page;
     }
     page.rows(
@@ -91,7 +106,26 @@ pub fn status(state: &State) -> Page {
             "limit is" Text: holds(port);
         ],
     );
+    received_ports(&mut page, state);
     page
+}
+
+/// The ports whose owners' receiving is limited.
+fn received_ports(page: &mut Page, state: &State) {
+    let Some(received) = &state.received else {
+        return;
+    };
+    page.rows(
+        "what ports receive",
+        &received.decision.ports,
+        columns![|port|
+            "port" Name: port.port.to_string();
+            "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
+            "receives" Number: Cell::rate(port.rate_bps);
+            "limit" Number: (port.present || port.limit.0 > 0).then(|| Cell::rate(port.limit.0 as f64));
+            "limit is" Text: holds(port);
+        ],
+    );
 }
 
 /// How somebody does who knows names of ports.

@@ -49,6 +49,11 @@ impl Knobs {
                     None => Err(error.into()),
                 },
             },
+            Knob::ReceiveRate { interface } => {
+                let shapers = Shapers::open(&self.ns)?;
+                let survey = shapers.survey()?;
+                Ok(port_value(&shapers.received(interface, &survey)?))
+            }
             _ => Err(KnobError::refused(knob, "is no rate")),
         }
     }
@@ -89,6 +94,21 @@ impl Knobs {
                             .ok_or_else(|| KnobError::bad(knob, value, PORT_WORDS))?;
                         shapers.set(interface, shape, BURST)?;
                     }
+                }
+                Ok(())
+            }
+            Knob::ReceiveRate { interface } => {
+                let shapers = Shapers::open(&self.ns)?;
+                let survey = shapers.survey()?;
+                match (port_shape(value), value) {
+                    (Some(shape), _) => {
+                        shapers.set_received(interface, &survey, shape, BURST)?;
+                    }
+                    (None, "none") => shapers.remove_received(interface, &survey)?,
+                    (None, other) if other.ends_with(FOREIGN) => {
+                        shapers.remove_received(interface, &survey)?;
+                    }
+                    (None, _) => return Err(KnobError::bad(knob, value, PORT_WORDS)),
                 }
                 Ok(())
             }

@@ -25,6 +25,7 @@ mod guide;
 mod least;
 mod limit;
 mod named;
+mod receive;
 mod reload;
 mod sender;
 mod served;

@@ -10,6 +10,7 @@ const FUNCTION: Nic = Nic {
 
 fn candidate(place: Place, nic: &Nic) -> Candidate {
     Candidate {
+        receives: None,
         place,
         steps: None,
         nic: nic.clone(),

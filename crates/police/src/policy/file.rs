@@ -86,6 +86,13 @@ pub(super) struct TenantFile {
     /// What the tenant gets on all hosts together when it has the demand; none when absent.
     #[schemars(with = "Option<Rate>")]
     pub(super) total_guarantee: Option<Spanned<Rate>>,
+    /// What the tenant never receives more than, as in `800mbit`; the link when absent.
+    #[schemars(with = "Option<LimitRate>")]
+    pub(super) rx_max: Option<Spanned<LimitRate>>,
+    /// What the tenant always receives when that much comes for it, as in `300mbit`; none when absent. As soon as one
+    /// tenant has it, what all tenants receive is shared.
+    #[schemars(with = "Option<Rate>")]
+    pub(super) rx_guarantee: Option<Spanned<Rate>>,
     /// How long a port may send at the link's rate before its limit bites, up to 1s; `4ms` when
     /// absent.
     pub(super) burst: Option<Burst>,

@@ -29,6 +29,7 @@ fn tenant(index: usize, weight: f64, guarantee: f64) -> Tenant {
         weight,
         guarantee: BitRate::from_bps(guarantee),
         cap: None,
+        received: nicety_police::policy::Received::default(),
         total: None,
         burst: Duration::ZERO,
         ports: vec![format!("p{index}").parse().unwrap()],

@@ -10,6 +10,7 @@ use nicety_police::port_watch::PortWatch;
 use nicety_police::reload::Reload;
 use nicety_police::{Controller, Policy, Tuning};
 
+use super::received::Received;
 use super::{Daemon, enter, entry_name};
 use crate::admission::check;
 use crate::cluster;
@@ -75,6 +76,7 @@ impl Daemon {
             None => PortWatch::default(),
         });
         self.watches = watches.collect();
+        self.received = Received::after(&policy, self.received.take(), &reload);
         self.names = policy.ports().map(|(_, port)| port.clone()).collect();
         self.controller = Controller::new(policy.clone(), &[], Tuning::default());
         let place = (ports.namespace(), self.state.path());

@@ -7,8 +7,9 @@ use std::time::Duration;
 use nicety_host::journal::since_boot;
 use nicety_model::BitRate;
 use nicety_netdev::privilege::keep_net_admin;
+use nicety_police::adopt::Way;
 use nicety_police::driver::Steps;
-use nicety_police::policy::{DEFAULT_PERIOD, LEAST_RATE};
+use nicety_police::policy::{DEFAULT_PERIOD, LEAST_RATE, Received};
 use nicety_police::{Policy, Tenant};
 
 use super::{Guarded, TAKEN, Word};
@@ -131,6 +132,7 @@ impl Held {
             weight: 1.0,
             guarantee: BitRate(0),
             cap: None,
+            received: Received::default(),
             total: None,
             guest: None,
         });
@@ -172,7 +174,7 @@ impl Held {
                 .filter(|(_, (of, _))| *of == tenant);
             let there: (Vec<usize>, Vec<(BitRate, Steps)>) = ports
                 .filter_map(|(index, (_, name))| {
-                    let found = look.take(index, name);
+                    let found = look.take(Way::Sends, index, name);
                     let limit = found.seen.limit.filter(|limit| limit.0 > 0)?;
                     let steps = found.setup.map_or_else(Steps::tc, |setup| setup.steps);
                     found.seen.present.then_some((index, (limit, steps)))
@@ -185,7 +187,10 @@ impl Held {
         }
         let mut lowered = 0;
         for (index, limit) in above {
-            match self.ports.set(index, &look, limit, How::Change) {
+            match self
+                .ports
+                .set((Way::Sends, index), &look, limit, How::Change)
+            {
                 Some(Ok(())) | None => lowered += 1,
                 Some(Err(error)) => return Err(error.into()),
             }
