@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 pub const WIRE: &str = " wire";
 /// Bytes that such a limit adds to every frame: FCS, preamble and gap (IEEE 802.3).
 pub const WIRE_BYTES: u16 = 24;
+/// Bytes on the wire of the longest ordinary frame: what counts as one packet where packets are limited. One that is
+/// segmented later counts as its segments.
+pub const PACKET_BYTES: u16 = 1538;
+/// End of a value that limits packets too, behind their number in a second: `500mbit wire 10000pps`.
+pub const PACKETS: &str = "pps";
 
 /// One setting. Its value is text, as the kernel prints it and takes it.
 #[derive(

@@ -187,6 +187,12 @@ pub enum Unusable {
         /// What it is.
         what: String,
     },
+    /// Packets of a function.
+    #[error(
+        "the packets that {0} sends cannot be limited: NICs limit virtual functions by bits only; remove max_pps from \
+         the tenant and from [link], or remove the port"
+    )]
+    NoPackets(PortName),
     /// Narrow counters and a long period.
     #[error(
         "the counters of {port} wrap too often for a period of {period:?}; write at most {} s",
@@ -239,6 +245,9 @@ fn judge(
         place(port, candidate, absent_ok).map_err(refuse(tenant))?;
         if let Some(place) = &candidate.receives {
             receives(port, place).map_err(refuse(tenant))?;
+        }
+        if matches!(port, PortName::Vf { .. }) && policy.limits_packets(tenant) {
+            return Err(refuse(tenant)(Unusable::NoPackets(port.clone())));
         }
         let nic = &candidate.nic;
         if let Some(longest) = nic

@@ -1,6 +1,6 @@
 //! What tenants receive, shared by the same controller as what they send: a policy seen from the other end.
 //!
-//! A tenant's `rx_max` alone limits that tenant. A guarantee holds only against those who are limited: as soon as one
+//! A tenant's `rx_max` or `rx_max_pps` alone limits that tenant. A guarantee holds only against those who are limited: as soon as one
 //! tenant has an `rx_guarantee`, all take part.
 
 use nicety_model::BitRate;
@@ -29,7 +29,8 @@ impl Policy {
     pub fn limits_received(&self, tenant: usize) -> bool {
         let guaranteed = |tenant: &Tenant| tenant.received.guarantee > BitRate(0);
         let own = self.tenants.get(tenant).map(|tenant| tenant.received);
-        own.is_some_and(|own| own.cap.is_some()) || self.tenants.iter().any(guaranteed)
+        own.is_some_and(|own| own.cap.is_some() || own.max_pps.is_some())
+            || self.tenants.iter().any(guaranteed)
     }
 }
 
@@ -37,6 +38,7 @@ fn turned(tenant: &Tenant) -> Tenant {
     Tenant {
         guarantee: tenant.received.guarantee,
         cap: tenant.received.cap,
+        max_pps: tenant.received.max_pps,
         total: None,
         guest: None,
         ..tenant.clone()
@@ -66,6 +68,7 @@ pub fn told(
         hard_bps,
         lost,
         decision,
+        packets: None,
     }
 }
 

@@ -58,6 +58,45 @@ pub struct State {
     /// The same of what tenants receive; absent where the policy limits nothing of that.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub received: Option<ReceivedState>,
+    /// Packets that tenants send, and may; absent where the policy limits none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub packets: Option<PacketsState>,
+}
+
+/// Packets of tenants and ports in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketsState {
+    /// The tenants whose packets are limited, in the order of the policy.
+    pub tenants: Vec<PacketsTenant>,
+    /// Their ports.
+    pub ports: Vec<PacketsPort>,
+}
+
+/// Packets of a tenant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketsTenant {
+    /// Its name.
+    pub tenant: String,
+    /// Its limit in the policy in packets a second; absent where it only shares those of the host.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_pps: Option<u64>,
+    /// What its ports send together, in packets a second.
+    pub rate_pps: f64,
+    /// What they may send together, in packets a second.
+    pub limit_pps: f64,
+}
+
+/// Packets of a port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketsPort {
+    /// The port.
+    pub port: String,
+    /// What it sends in packets a second; absent when the period brought no number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_pps: Option<f64>,
+    /// Its limit in packets a second; absent when it is not there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_pps: Option<u64>,
 }
 
 /// What tenants receive, and may.
@@ -71,6 +110,9 @@ pub struct ReceivedState {
     pub lost: Vec<u64>,
     /// What the last period has decided. Ports are those that are limited; tenants are all of the policy.
     pub decision: Decision,
+    /// Packets that are received, and may be; absent where the policy limits none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub packets: Option<PacketsState>,
 }
 
 /// Somebody who knows names of ports: libvirt, Open vSwitch, Proxmox, PCI, CNI.

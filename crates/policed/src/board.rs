@@ -52,6 +52,7 @@ impl Shown {
         counts(&self.state) == counts(&other.state)
             && self.state.decision == other.state.decision
             && self.state.received == other.state.received
+            && self.state.packets == other.state.packets
     }
 
     /// With explanations.

@@ -3,6 +3,7 @@
 mod apply;
 mod look;
 mod names;
+mod packets;
 mod publish;
 mod received;
 mod reload;
@@ -22,6 +23,7 @@ use nicety_netdev::shaper::Changes;
 use nicety_police::adopt::Way;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::liveness::answer_timeout;
+use nicety_police::packets::Packets;
 use nicety_police::port_watch::PortWatch;
 use nicety_police::report::Reloads;
 use nicety_police::schedule::{Reconcile, next_period};
@@ -90,6 +92,8 @@ pub struct Daemon {
     watches: Vec<PortWatch>,
     /// What tenants receive, where the policy limits that.
     received: Option<Received>,
+    /// Packets that tenants send, where the policy limits these.
+    packets: Option<Packets>,
     /// NICs of the policy's functions that are not there.
     nics_gone: BTreeSet<String>,
     ports: Ports,
@@ -165,6 +169,7 @@ impl Daemon {
             names: policy.ports().map(|(_, port)| port.clone()).collect(),
             watches: vec![PortWatch::default(); policy.ports().count()],
             received: Received::of(policy),
+            packets: Packets::of(policy),
             bound,
             nics_gone: BTreeSet::new(),
             policy: Arc::new(policy.clone()),
@@ -327,7 +332,7 @@ impl Daemon {
         if let Some(cluster) = &mut self.cluster {
             cluster.begin(&self.policy, &mut self.controller);
         }
-        let mut decision = self.controller.step(&seen);
+        let mut decision = self.step(Way::Sends, &seen);
         for (port, watch) in decision.ports.iter_mut().zip(&self.watches) {
             watch.explain(port);
         }

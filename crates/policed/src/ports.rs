@@ -24,7 +24,7 @@ use crate::log::Log;
 use links::{Interfaces, Wanted};
 use theirs::Theirs;
 
-pub use links::{How, Links};
+pub use links::{How, Limit, Links};
 pub use look::Look;
 
 /// The kernel, in the calling process's network namespace: one thread for the plain interfaces, and one for
@@ -349,7 +349,7 @@ impl Ports {
         &mut self,
         (way, port): (Way, usize),
         look: &Look,
-        limit: (BitRate, Duration),
+        limit: Limit,
         how: How,
     ) -> Option<Result<(), NetError>> {
         match (self.names.get(port)?.clone(), way) {
@@ -363,7 +363,7 @@ impl Ports {
             }
             (PortName::Vf { pf, vf }, Way::Sends) => {
                 let nic = Arc::clone(look.nics.get(&pf)?.as_ref()?);
-                let set = move |functions: &mut Functions| functions.set(vf, &nic, limit.0);
+                let set = move |functions: &mut Functions| functions.set(vf, &nic, limit.rate);
                 self.nics.get_mut(&pf)?.run(self.wait, set)
             }
             // Refused before.

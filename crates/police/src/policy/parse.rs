@@ -99,6 +99,7 @@ impl PolicyFile {
             capacity: link
                 .and_then(|link| link.capacity)
                 .map_or(BitRate(0), |rate| rate.0),
+            packets: link.and_then(|link| link.max_pps).map(|pps| pps.0.into()),
             headroom: link
                 .and_then(|link| link.headroom)
                 .map_or(DEFAULT_HEADROOM, |share| share.0),
@@ -221,6 +222,7 @@ impl TenantFile {
         found.extend(problems_of_cap(["cap", "guarantee"], sends, link));
         let receives = (&self.rx_max, tenant.received.guarantee);
         found.extend(problems_of_cap(["rx_max", "rx_guarantee"], receives, link));
+        found.extend(self.problems_of_packets(link));
         found.extend(self.problems_of_total());
         if let (Some(total), true) = (&self.total_max, tenant.has_names()) {
             // The guard lowers ports when the daemon is dead, and nobody would tell it which they are.
@@ -247,6 +249,38 @@ impl TenantFile {
         found
     }
 
+    /// Limits of packets that do not go with others.
+    fn problems_of_packets(&self, link: Option<BitRate>) -> Vec<Diagnostic> {
+        let keys = [("max_pps", &self.max_pps), ("rx_max_pps", &self.rx_max_pps)];
+        let limits = keys
+            .into_iter()
+            .filter_map(|(key, pps)| Some((key, pps.as_ref()?)));
+        let found = limits.filter_map(|(key, pps)| {
+            let (at, packets) = (pps.span().start, pps.get_ref().0);
+            // The shortest frame is 84 bytes with preamble and gap.
+            let most = link.map(|link| link.0 / 8 / 84)?;
+            let above = u64::from(packets) > most;
+            above.then(|| {
+                let what = format!(
+                    "{key} = {packets} is above the {most} packets that the link carries a second"
+                );
+                Diagnostic::new(
+                    at,
+                    what,
+                    format!("lower it, or remove the line for no {key}"),
+                )
+            })
+        });
+        let mut found: Vec<Diagnostic> = found.collect();
+        if let (Some(pps), Some(_)) = (&self.max_pps, &self.total_max) {
+            // The guard, which knows bits only, would take the limit of packets away.
+            let what = "max_pps of a tenant with total_max".to_owned();
+            let remedy = "remove one of both";
+            found.push(Diagnostic::new(pps.span().start, what, remedy));
+        }
+        found
+    }
+
     /// The tenant of a table without problems, and what the link says of limits of others.
     fn tenant(&self, adopt: Option<AdoptWord>) -> Tenant {
         let name = self.name.as_ref().map(|name| name.get_ref().0.clone());
@@ -265,7 +299,9 @@ impl TenantFile {
             weight: self.weight.map_or(1.0, |weight| weight.0),
             guarantee: guarantee.unwrap_or_default(),
             cap: self.cap.as_ref().map(|rate| rate.get_ref().0),
+            max_pps: self.max_pps.as_ref().map(|pps| pps.get_ref().0.into()),
             received: Received {
+                max_pps: self.rx_max_pps.as_ref().map(|pps| pps.get_ref().0.into()),
                 guarantee: (self.rx_guarantee.as_ref()).map_or(BitRate(0), |rate| rate.get_ref().0),
                 cap: self.rx_max.as_ref().map(|rate| rate.get_ref().0),
             },

@@ -9,6 +9,9 @@ use super::Daemon;
 use crate::cluster::Cluster;
 use crate::ports::{How, Look};
 
+/// Said where the packets that were limited are not.
+const NO_PACKETS: &str = "the kernel limits no packets in a token bucket: use Linux 5.17 or newer, or remove max_pps and rx_max_pps";
+
 impl Daemon {
     /// What keeps a port from its limit now, none for nothing.
     fn trouble(&mut self, way: Way, index: usize, now: Option<PortTrouble>) {
@@ -25,7 +28,7 @@ impl Daemon {
                 continue;
             }
             self.tell(way, index, PortEvent::LimiterStuck);
-            let limit = (port.limit, self.policy.tenants[port.tenant].burst);
+            let limit = self.limit(way, index, decision);
             if let Some(Err(error)) = self.ports.set((way, index), look, limit, How::Renew) {
                 self.trouble(way, index, Some(PortTrouble::Refused(error.to_string())));
             }
@@ -52,11 +55,11 @@ impl Daemon {
                 continue;
             }
             self.watch(way, *index).writes();
-            let burst = self.policy.tenants[port.tenant].burst;
-            let set = (self.ports).set((way, *index), &look, (port.limit, burst), How::Change);
+            let limit = self.limit(way, *index, decision);
+            let set = (self.ports).set((way, *index), &look, limit, How::Change);
             let Some(set) = set else {
                 unanswered = true;
-                self.controller(way).failed(*index);
+                self.failed(way, *index);
                 continue;
             };
             written.push(*index);
@@ -64,6 +67,9 @@ impl Daemon {
                 Ok(()) => {
                     self.writes += 1;
                     self.controller(way).wrote(*index, port.limit);
+                    if let Some(packets) = self.packets(way) {
+                        packets.wrote(*index);
+                    }
                     let total = self.policy.tenants[port.tenant].total;
                     let guarded = way == Way::Sends && total.is_some();
                     self.watch(way, *index).wrote(port.limit, guarded);
@@ -83,7 +89,12 @@ impl Daemon {
         for index in &written {
             let port = &decision.ports[*index];
             let name = self.ports.names()[*index].clone();
-            match survey.take(way, *index, &name).seen.limit {
+            let wanted = self.limit(way, *index, decision).packets;
+            let found = survey.take(way, *index, &name);
+            match found.seen.limit {
+                Some(limit) if limit == port.limit && found.packets != wanted => {
+                    self.fail(way, *index, PortTrouble::Refused(NO_PACKETS.to_owned()));
+                }
                 Some(limit) if limit == port.limit => self.trouble(way, *index, None),
                 Some(found) => {
                     let wanted = port.limit;
@@ -95,10 +106,18 @@ impl Daemon {
         Ok(survey)
     }
 
+    /// What a port has is not known.
+    fn failed(&mut self, way: Way, index: usize) {
+        self.controller(way).failed(index);
+        if let Some(packets) = self.packets(way) {
+            packets.failed(index);
+        }
+    }
+
     /// A limit is not what it should be.
     fn fail(&mut self, way: Way, index: usize, trouble: PortTrouble) {
         self.errors += 1;
-        self.controller(way).failed(index);
+        self.failed(way, index);
         self.watch(way, index).writes();
         self.trouble(way, index, Some(trouble));
     }

@@ -43,6 +43,9 @@ impl Daemon {
         }
         let name = &self.ports.names()[index].clone();
         let snapshot = self.ours(index, survey.take(way, index, name));
+        if let Some(packets) = self.packets(way) {
+            packets.found(index, snapshot.packets);
+        }
         if let Some(setup) = &snapshot.setup {
             self.controller(way).describe(index, setup);
         }

@@ -10,6 +10,7 @@ use nicety_police::Decision;
 use nicety_police::adopt::Way;
 use nicety_police::event::Event;
 use nicety_police::explain::readable;
+use nicety_police::packets::Packets;
 use nicety_police::port_watch::PortWatch;
 use nicety_police::report::State;
 use nicety_police::schedule::writes_state;
@@ -95,6 +96,7 @@ impl Daemon {
             tenants: Vec::new(),
             decision,
             received: self.received_state(),
+            packets: self.packets.as_ref().and_then(Packets::state),
         };
         self.notifier.period(&format!(
             "{} of {} sent, {} written",

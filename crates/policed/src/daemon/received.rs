@@ -5,6 +5,7 @@ use std::sync::Arc;
 use nicety_netdev::net_error::NetError;
 use nicety_police::adopt::Way;
 use nicety_police::event::{Event, PortEvent};
+use nicety_police::packets::Packets;
 use nicety_police::port_watch::PortWatch;
 use nicety_police::reload::Reload;
 use nicety_police::report::ReceivedState;
@@ -18,6 +19,7 @@ pub(super) struct Received {
     pub(super) policy: Arc<Policy>,
     pub(super) controller: Controller,
     pub(super) watches: Vec<PortWatch>,
+    pub(super) packets: Option<Packets>,
     /// Whether what each port receives is limited.
     limited: Vec<bool>,
     decision: Option<Decision>,
@@ -34,6 +36,7 @@ impl Received {
                 .ports()
                 .map(|(tenant, _)| policy.limits_received(tenant))
                 .collect(),
+            packets: Packets::of(&received),
             policy: Arc::new(received),
             decision: None,
         })
@@ -70,7 +73,7 @@ impl Daemon {
         if self.received.is_none() {
             return Ok(look);
         }
-        let mut decision = self.controller(Way::Receives).step(seen);
+        let mut decision = self.step(Way::Receives, seen);
         if let Some(received) = &self.received {
             for (port, watch) in decision.ports.iter_mut().zip(&received.watches) {
                 watch.explain(port);
@@ -91,7 +94,10 @@ impl Daemon {
         let of = self.received.as_ref()?;
         let decision = of.decision.clone()?;
         let lost = of.watches.iter().map(|watch| watch.limit_state().lost);
-        Some(received::told(&self.policy, &of.policy, decision, lost))
+        Some(ReceivedState {
+            packets: of.packets.as_ref().and_then(Packets::state),
+            ..received::told(&self.policy, &of.policy, decision, lost)
+        })
     }
 
     /// The controller of a direction.

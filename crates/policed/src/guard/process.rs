@@ -15,7 +15,7 @@ use nicety_police::{Policy, Tenant};
 use super::{Guarded, TAKEN, Word};
 use crate::Error;
 use crate::log::Log;
-use crate::ports::{How, Ports};
+use crate::ports::{How, Limit, Ports};
 
 /// How often it looks again at ports whose time is over: a call that hung may raise one late.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -132,12 +132,14 @@ impl Held {
             weight: 1.0,
             guarantee: BitRate(0),
             cap: None,
+            max_pps: None,
             received: Received::default(),
             total: None,
             guest: None,
         });
         let policy = Policy {
             capacity: BitRate(u64::MAX),
+            packets: None,
             headroom: 0.0,
             period: DEFAULT_PERIOD,
             cluster: None,
@@ -183,7 +185,7 @@ impl Held {
             let safe = self.safe.get(tenant).copied().unwrap_or_default();
             let (indices, limits) = there;
             let lower = indices.into_iter().zip(lowered(safe, &limits));
-            above.extend(lower.filter_map(|(index, rate)| Some((index, (rate?, burst)))));
+            above.extend(lower.filter_map(|(index, rate)| Some((index, Limit::of(rate?, burst)))));
         }
         let mut lowered = 0;
         for (index, limit) in above {

@@ -30,6 +30,34 @@ pub enum How {
     Renew,
 }
 
+/// A limit to set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    pub rate: BitRate,
+    /// How long the link's rate may last before.
+    pub burst: Duration,
+    /// Packets a second.
+    pub packets: Option<u64>,
+}
+
+impl Limit {
+    /// Of bits only.
+    pub fn of(rate: BitRate, burst: Duration) -> Self {
+        Self {
+            rate,
+            burst,
+            packets: None,
+        }
+    }
+
+    fn shape(self) -> Shape {
+        Shape {
+            packets: self.packets,
+            ..Shape::wire(self.rate)
+        }
+    }
+}
+
 /// The interfaces of a network namespace.
 #[derive(Debug)]
 pub struct Links {
@@ -186,6 +214,7 @@ impl Links {
             place: Place::There(original.unwrap_or_else(|| port_value(&found))),
             setup: self.theirs.setup(port, adopted.as_ref()),
             replaces: replaces && adopted.is_some(),
+            packets: bucket.and_then(|bucket| bucket.shape.packets),
             adopted,
             counts: Some(Counts {
                 source: if bucket.is_some() {
@@ -237,6 +266,7 @@ impl Links {
                 silent: false,
             },
             index: Some(face.index),
+            packets: bucket.and_then(|bucket| bucket.shape.packets),
             ..Snapshot::without(Place::There(port_value(&found)))
         }
     }
@@ -246,10 +276,11 @@ impl Links {
         &self,
         name: &str,
         survey: &Survey,
-        (rate, burst): (BitRate, Duration),
+        limit: Limit,
         how: How,
     ) -> Result<(), NetError> {
-        let shape = Shape { rate, wire: true };
+        let shape = limit.shape();
+        let burst = limit.burst;
         match how {
             How::Renew => self.shapers.renew_received(name, survey, shape, burst),
             How::Change => self.shapers.set_received(name, survey, shape, burst),
@@ -261,10 +292,11 @@ impl Links {
         &self,
         (port, name): (usize, &str),
         survey: &Survey,
-        (rate, burst): (BitRate, Duration),
+        limit: Limit,
         how: How,
     ) -> Result<(), NetError> {
-        let shape = Shape { rate, wire: true };
+        let shape = limit.shape();
+        let burst = limit.burst;
         let shapers = &self.shapers;
         match (how, self.theirs.at(port)) {
             (How::Renew, _) => return shapers.renew(name, survey, shape, burst),
