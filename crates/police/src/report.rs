@@ -210,6 +210,9 @@ pub struct DryPort {
     /// The limit that it would get in bits per second; absent when it is not there.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub would_be_bps: Option<f64>,
+    /// Packets a second that it would be limited to; absent where the policy limits none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub would_be_pps: Option<u64>,
     /// The same of what its owner receives; absent where the policy limits nothing of that.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receives: Option<DryReceived>,
@@ -227,4 +230,7 @@ pub struct DryReceived {
     /// The limit that there would be in bits per second; absent when the port is not there.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub would_be_bps: Option<f64>,
+    /// Packets a second that there would be at most; absent where the policy limits none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub would_be_pps: Option<u64>,
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use nicety_model::{BitRate, SCHEMA};
 use nicety_police::adopt::Way;
 use nicety_police::explain::readable;
+use nicety_police::packets::Packets;
 use nicety_police::report::{DryPeriod, DryPort, DryReceived};
 use nicety_police::{Controller, Decision, Policy, PortDecision, PortName, Seen, Tuning};
 
@@ -37,6 +38,8 @@ pub struct DryRun<'a> {
     pub seen: &'a [Seen],
     /// The same of what tenants receive, where the policy limits that.
     pub received: Option<(&'a Decision, &'a [Seen])>,
+    /// Packets a second that each port could send at most, and receive; none where they are not limited.
+    pub packets: [&'a [Option<u64>]; 2],
 }
 
 /// Decides for a few periods what would be done, and hands each over.
@@ -70,6 +73,7 @@ pub fn run<E: From<Error>>(
     let mut receives = turned
         .as_ref()
         .map(|turned| Controller::new(turned.clone(), &[], Tuning::default()));
+    let mut packets = [Packets::of(policy), turned.as_ref().and_then(Packets::of)];
     // The first sample has no rate yet.
     for period in 0..=periods.unwrap_or(PERIODS) {
         if period > 0 {
@@ -84,7 +88,7 @@ pub fn run<E: From<Error>>(
             }
             seen.push(snapshot.seen);
         }
-        let mut decision = controller.step(&seen);
+        let mut decision = step(&mut packets[0], &mut controller, &seen);
         for (index, port) in decision.ports.iter_mut().enumerate() {
             let to = bound.of(index).and_then(|bound| bound.to.as_ref());
             port.interface = to.map(ToString::to_string);
@@ -99,7 +103,14 @@ pub fn run<E: From<Error>>(
                 false => Seen::default(),
             })
             .collect();
-        let received = receives.as_mut().map(|controller| controller.step(&got));
+        let [_, coming] = &mut packets;
+        let received = receives
+            .as_mut()
+            .map(|controller| step(coming, controller, &got));
+        let most = packets.each_ref().map(|packets| {
+            let limit = |port| packets.as_ref().and_then(|packets| packets.limit(port));
+            (0..names.len()).map(limit).collect::<Vec<_>>()
+        });
         if period > 0 {
             each(&DryRun {
                 period,
@@ -107,6 +118,7 @@ pub fn run<E: From<Error>>(
                 decision: &decision,
                 seen: &seen,
                 received: received.as_ref().map(|decision| (decision, &got[..])),
+                packets: most.each_ref().map(|most| &most[..]),
             })?;
         }
     }
@@ -122,6 +134,16 @@ impl DryRun<'_> {
         Some((port, seen.get(index)?)).filter(|_| limited)
     }
 
+    /// Packets a second that a port would get at most.
+    fn most(&self, way: Way, index: usize) -> Option<u64> {
+        let [sends, receives] = self.packets;
+        let most = match way {
+            Way::Sends => sends,
+            Way::Receives => receives,
+        };
+        most.get(index).copied().flatten()
+    }
+
     /// As JSON has it.
     pub fn report(&self) -> DryPeriod {
         let ports = self.decision.ports.iter().zip(self.seen).enumerate();
@@ -131,7 +153,9 @@ impl DryRun<'_> {
                 rate_bps: port.rate_bps,
                 limit_bps: limit(now),
                 would_be_bps: port.present.then(|| port.limit.bps()),
+                would_be_pps: self.most(Way::Receives, index),
             }),
+            would_be_pps: self.most(Way::Sends, index),
             port: PortName::clone(&port.port),
             tenant: self.policy.tenants[port.tenant].name.clone(),
             present: port.present,
@@ -157,17 +181,33 @@ impl fmt::Display for DryRun<'_> {
         for (index, (port, now)) in self.decision.ports.iter().zip(self.seen).enumerate() {
             let tenant = &self.policy.tenants[port.tenant].name;
             let port_is = port.called();
-            writeln!(f, "  {port_is} ({tenant}): sends {}", one(port, now))?;
+            writeln!(
+                f,
+                "  {port_is} ({tenant}): sends {}",
+                one(port, now, self.most(Way::Sends, index))
+            )?;
             if let Some((port, now)) = self.receives(index) {
-                writeln!(f, "  {port_is} ({tenant}): receives {}", one(port, now))?;
+                let most = self.most(Way::Receives, index);
+                writeln!(
+                    f,
+                    "  {port_is} ({tenant}): receives {}",
+                    one(port, now, most)
+                )?;
             }
         }
         Ok(())
     }
 }
 
+fn step(packets: &mut Option<Packets>, controller: &mut Controller, seen: &[Seen]) -> Decision {
+    match packets {
+        Some(packets) => packets.step(controller, seen),
+        None => controller.step(seen),
+    }
+}
+
 /// Rate, limit, and what that would be.
-fn one(port: &PortDecision, now: &Seen) -> String {
+fn one(port: &PortDecision, now: &Seen, packets: Option<u64>) -> String {
     let has = match now.limit {
         Some(limit) if limit.0 > 0 => limit.to_string(),
         Some(_) => "none".to_owned(),
@@ -178,5 +218,7 @@ fn one(port: &PortDecision, now: &Seen) -> String {
         true => format!(", would be {}", port.limit),
         false => String::new(),
     };
-    format!("{rate}, limit {has}{would_be}")
+    let packets = packets.filter(|_| port.present);
+    let packets = packets.map_or_else(String::new, |most| format!(", at most {most} packets/s"));
+    format!("{rate}, limit {has}{would_be}{packets}")
 }

@@ -4,7 +4,7 @@ use nicety_model::BitRate;
 use nicety_police::cluster::status::{ClusterState, Holding};
 use nicety_police::controller::{Enforcement, PortDecision};
 use nicety_police::explain::{Explanation, readable};
-use nicety_police::report::{ClusterPart, ClusterStands, NameSource, State};
+use nicety_police::report::{ClusterPart, ClusterStands, NameSource, PacketsState, State};
 
 use crate::document::{Badge, Cell, Tone, columns};
 use crate::number::plural;
@@ -61,6 +61,7 @@ pub fn status(state: &State) -> Page {
             "may send" Number: Cell::rate(tenant.limit_bps);
         ],
     );
+    packets(&mut page, "packets sent", state.packets.as_ref());
     if let Some(received) = &state.received {
         page.rows(
             "what tenants receive",
@@ -74,6 +75,7 @@ pub fn status(state: &State) -> Page {
                 "may receive" Number: Cell::rate(tenant.limit_bps);
             ],
         );
+        packets(&mut page, "packets received", received.packets.as_ref());
     }
     for source in state.names.iter().flatten() {
         page.line(&names_line(source));
@@ -108,6 +110,24 @@ pub fn status(state: &State) -> Page {
     );
     received_ports(&mut page, state);
     page
+}
+
+/// Tenants whose packets are limited, in one direction.
+fn packets(page: &mut Page, name: &str, state: Option<&PacketsState>) {
+    let Some(state) = state else {
+        return;
+    };
+    let none = || "none".to_owned();
+    page.rows(
+        name,
+        &state.tenants,
+        columns![|tenant|
+            "name" Name: &tenant.tenant;
+            "max packets/s" Number: tenant.max_pps.map_or_else(none, |most| most.to_string());
+            "packets/s" Number: format!("{:.0}", tenant.rate_pps);
+            "may be" Number: format!("{:.0}", tenant.limit_pps);
+        ],
+    );
 }
 
 /// The ports whose owners' receiving is limited.

@@ -11,6 +11,7 @@ const SOURCES: [(&[&str], &str, usize); 2] = [
         &[
             "crates/policed/src/metrics.rs",
             "crates/policed/src/metrics/received.rs",
+            "crates/policed/src/metrics/packets.rs",
         ],
         "nicety_police_",
         24,

@@ -25,6 +25,7 @@ mod guide;
 mod least;
 mod limit;
 mod named;
+mod packets;
 mod receive;
 mod reload;
 mod sender;

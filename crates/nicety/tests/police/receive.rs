@@ -8,7 +8,7 @@ use crate::harness::{Running, alone};
 use crate::uplink::{POLICY, Sender, Uplink};
 
 /// The far side has an address, and every tenant one of the link layer that the switch knows.
-const FAR: &str = "
+pub const FAR: &str = "
 in=\"nsenter -t $(cat DIR/u.pid) -n\"
 $in ip address add 192.0.2.99/24 dev u0
 number=1
