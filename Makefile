@@ -62,6 +62,7 @@ bench-police: ## shares of a link: simulated beside AIMD and static shares, and 
 	@scripts/bench-peers.sh tc=iproute2 ip=iproute2
 	@$(CARGO) bench --locked -p nicety-police --bench police
 	@$(CARGO) bench --locked -p nicety --bench police
+	@scripts/bench-packets.sh
 
 bench-cluster: ## one cap over 120 hosts with a real etcd: cap, use, time to follow, cost; beside doorman's algorithms; seven minutes
 	@scripts/setup.sh bench

@@ -133,7 +133,9 @@ impl Knobs {
             Knob::SysFile { path } => self.read_sys(knob, path),
             Knob::IrqAffinity { irq } => read_file(&irq_path(*irq)),
             Knob::ThreadCpus { tid, name } => thread::read(knob, *tid, name),
-            Knob::VfRate { .. } | Knob::PortRate { .. } => self.read_rate(knob),
+            Knob::VfRate { .. } | Knob::PortRate { .. } | Knob::ReceiveRate { .. } => {
+                self.read_rate(knob)
+            }
             Knob::VfCount { interface } => self.read_count(interface),
             Knob::File { path } => file::read(knob, path),
             _ => self.read_interface(knob),
@@ -150,7 +152,9 @@ impl Knobs {
             Knob::SysFile { path } => self.write_sys(knob, path, value),
             Knob::IrqAffinity { irq } => write_file(&irq_path(*irq), value),
             Knob::ThreadCpus { tid, name } => thread::write(knob, *tid, name, value),
-            Knob::VfRate { .. } | Knob::PortRate { .. } => self.write_rate(knob, value),
+            Knob::VfRate { .. } | Knob::PortRate { .. } | Knob::ReceiveRate { .. } => {
+                self.write_rate(knob, value)
+            }
             Knob::VfCount { interface } => self.write_count(knob, interface, value),
             Knob::File { path } => file::write(knob, path, value),
             _ => self.write_interface(knob, value),

@@ -55,10 +55,7 @@ enum Step {
 
 /// What a rate asks for where this was found. What others have put there stays.
 fn step(mbit: u32, found: &PortLimit) -> Step {
-    let wanted = Shape {
-        rate: BitRate::from_mbit(mbit.into()),
-        wire: true,
-    };
+    let wanted = Shape::wire(BitRate::from_mbit(mbit.into()));
     match (mbit, found) {
         (_, PortLimit::Foreign(_)) | (0, PortLimit::Open) => Step::Nothing,
         (0, PortLimit::Limited(_)) => Step::Remove,
@@ -238,10 +235,7 @@ mod tests {
 
     #[test]
     fn a_bucket_follows_the_rate() {
-        let shape = |mbit| Shape {
-            rate: BitRate::from_mbit(mbit),
-            wire: true,
-        };
+        let shape = |mbit| Shape::wire(BitRate::from_mbit(mbit));
         let limited = |mbit| PortLimit::Limited(shape(mbit));
         let foreign = PortLimit::Foreign("htb".to_owned());
         for (mbit, found, wanted) in [

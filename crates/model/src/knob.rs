@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 pub const WIRE: &str = " wire";
 /// Bytes that such a limit adds to every frame: FCS, preamble and gap (IEEE 802.3).
 pub const WIRE_BYTES: u16 = 24;
+/// Bytes on the wire of the longest ordinary frame: what counts as one packet where packets are limited. One that is
+/// segmented later counts as its segments.
+pub const PACKET_BYTES: u16 = 1538;
+/// End of a value that limits packets too, behind their number in a second: `500mbit wire 10000pps`.
+pub const PACKETS: &str = "pps";
 
 /// One setting. Its value is text, as the kernel prints it and takes it.
 #[derive(
@@ -89,6 +94,12 @@ pub enum Knob {
     /// `500mbit wire` where frames count as long as they are on the wire.
     #[display("{interface} rate")]
     PortRate {
+        /// Interface.
+        interface: String,
+    },
+    /// Limit of what the owner of a tap or veth receives, in the same words.
+    #[display("{interface} receive rate")]
+    ReceiveRate {
         /// Interface.
         interface: String,
     },
@@ -188,7 +199,7 @@ impl Knob {
             Self::SysFile { .. } => 6,
             Self::Coalesce { .. } => 7,
             Self::Sysctl { .. } => 8,
-            Self::VfRate { .. } | Self::PortRate { .. } => 9,
+            Self::VfRate { .. } | Self::PortRate { .. } | Self::ReceiveRate { .. } => 9,
             Self::File { .. } => 10,
         }
     }

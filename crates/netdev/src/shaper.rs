@@ -60,6 +60,20 @@ pub struct Shape {
     pub rate: BitRate,
     /// Frames count as long as they are on the wire: 24 bytes more for FCS, preamble and gap.
     pub wire: bool,
+    /// Packets a second; none for no limit of these. The rate must be below as many of
+    /// [`PACKET_BYTES`](nicety_model::knob::PACKET_BYTES) then. Linux 5.17.
+    pub packets: Option<u64>,
+}
+
+impl Shape {
+    /// Of bits only, counted on the wire.
+    pub fn wire(rate: BitRate) -> Self {
+        Self {
+            rate,
+            wire: true,
+            packets: None,
+        }
+    }
 }
 
 /// What is found at a port.

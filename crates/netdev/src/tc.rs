@@ -19,6 +19,7 @@ pub(crate) const TCA_ACT_KIND: u16 = 1;
 pub(crate) const TCA_ACT_OPTIONS: u16 = 2;
 pub(crate) const TCA_TBF_PARMS: u16 = 1;
 pub(crate) const TCA_TBF_RATE64: u16 = 4;
+pub(crate) const TCA_TBF_PRATE64: u16 = 5;
 pub(crate) const TCA_U32_SEL: u16 = 5;
 pub(crate) const TCA_U32_ACT: u16 = 7;
 pub(crate) const TCA_POLICE_TBF: u16 = 1;

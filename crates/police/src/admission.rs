@@ -14,6 +14,8 @@ use crate::snapshot::Place;
 pub struct Candidate {
     /// The interface or function found under its name.
     pub place: Place,
+    /// The same for what it receives, where that is limited.
+    pub receives: Option<Place>,
     /// The limits it takes, where that is known.
     pub steps: Option<Steps>,
     /// NIC of a function.
@@ -159,6 +161,38 @@ pub enum Unusable {
         /// What they do.
         what: Unknown,
     },
+    /// What it receives can never be limited: why.
+    #[error("{0}; remove rx_max from the tenant, and rx_guarantee from all, or remove the port")]
+    NotReceiver(String),
+    /// Another program limits what it receives. Two disciplines have no room at one root.
+    #[error(
+        "{by} limits what {on} receives to {most} already, and nicety cannot limit below that; remove it: tc qdisc del \
+         dev {on} root, or remove rx_max from the tenant and rx_guarantee from all"
+    )]
+    LimitsReceived {
+        /// The port.
+        on: String,
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+    },
+    /// Another program has something at its root.
+    #[error(
+        "{on} has somebody else's queueing discipline for what it receives: {what}; remove it, see tc qdisc show dev {on}"
+    )]
+    HoldsReceived {
+        /// The port.
+        on: String,
+        /// What it is.
+        what: String,
+    },
+    /// Packets of a function.
+    #[error(
+        "the packets that {0} sends cannot be limited: NICs limit virtual functions by bits only; remove max_pps from \
+         the tenant and from [link], or remove the port"
+    )]
+    NoPackets(PortName),
     /// Narrow counters and a long period.
     #[error(
         "the counters of {port} wrap too often for a period of {period:?}; write at most {} s",
@@ -209,6 +243,12 @@ fn judge(
             return Err(Refusal::Silent { port, why });
         }
         place(port, candidate, absent_ok).map_err(refuse(tenant))?;
+        if let Some(place) = &candidate.receives {
+            receives(port, place).map_err(refuse(tenant))?;
+        }
+        if matches!(port, PortName::Vf { .. }) && policy.limits_packets(tenant) {
+            return Err(refuse(tenant)(Unusable::NoPackets(port.clone())));
+        }
         let nic = &candidate.nic;
         if let Some(longest) = nic
             .longest_period
@@ -229,6 +269,30 @@ fn judge(
         compatible.map_err(|problem| refuse(number)(Unusable::Limits(problem)))?;
     }
     Ok(())
+}
+
+/// Whether what a port receives can be limited. Whether it is there was judged before.
+fn receives(port: &PortName, place: &Place) -> Result<(), Unusable> {
+    let on = port.to_string();
+    Err(match place {
+        Place::There(_) | Place::Gone | Place::Waits(_) | Place::Silent(_) => return Ok(()),
+        Place::Unfit(why) => Unusable::NotReceiver(why.clone()),
+        Place::Theirs(what) => match &**what {
+            Ok(adopted) => Unusable::LimitsReceived {
+                on,
+                by: adopted.by,
+                most: adopted.most(),
+            },
+            Err(what) => Unusable::HoldsReceived {
+                on,
+                what: what.to_string(),
+            },
+        },
+        Place::Foreign(kind) => Unusable::HoldsReceived {
+            on,
+            what: kind.clone(),
+        },
+    })
 }
 
 /// Whether a limit can be set where the port should be.

@@ -217,6 +217,15 @@ pub enum Unknown {
 }
 
 impl Unknown {
+    /// Whether it is at the root, where a port's owner receives.
+    pub fn is_at_root(&self) -> bool {
+        match self {
+            Self::Kind { way, .. } => *way == Way::Receives,
+            Self::Classes { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether it is something that nicety does not know; else a limit that it cannot take.
     pub fn is_strange(&self) -> bool {
         !matches!(

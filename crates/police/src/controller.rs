@@ -186,6 +186,8 @@ pub struct Controller {
     soft: Vec<Option<BitRate>>,
     /// Caps of the tenants as the policy has them: those that are granted may be lower.
     caps: Vec<Option<BitRate>>,
+    /// The part of each tenant in what it uses most, where several resources are shared; infinite where that is another.
+    dominant: Vec<f64>,
 }
 
 /// What the link is to one port.
@@ -233,6 +235,7 @@ impl Controller {
             ports: states.collect(),
             soft: vec![None; policy.tenants.len()],
             caps: policy.tenants.iter().map(|tenant| tenant.cap).collect(),
+            dominant: vec![f64::INFINITY; policy.tenants.len()],
             policy,
             tuning,
         }
@@ -305,6 +308,21 @@ impl Controller {
         }
     }
 
+    /// A port never gets more than `bound`, in bits per second; infinite for no bound.
+    pub fn bind(&mut self, index: usize, bound: f64) {
+        if let Some(port) = self.ports.get_mut(index) {
+            let cap = self.policy.tenants[port.tenant].cap;
+            port.bind(bound, cap.unwrap_or(self.policy.capacity));
+        }
+    }
+
+    /// A tenant gets at most this much of what it uses most, in bits per second; infinite for no such limit.
+    pub fn share_dominant(&mut self, tenant: usize, most: f64) {
+        if let Some(of) = self.dominant.get_mut(tenant) {
+            *of = most;
+        }
+    }
+
     /// Sets a tenant's soft limit; the policy's cap does not change.
     pub fn soften(&mut self, tenant: usize, soft: Option<BitRate>) {
         if let Some(of) = self.soft.get_mut(tenant) {
@@ -371,7 +389,8 @@ impl Controller {
                     rate: 0.0,
                     demand: 0.0,
                     most: 0.0,
-                    cap: soft.map_or(hard, |soft| soft.min(hard)).bps(),
+                    cap: (soft.map_or(hard, |soft| soft.min(hard)).bps())
+                        .min(self.dominant[tenant]),
                 }
             })
             .collect();

@@ -83,6 +83,17 @@ pub enum Event {
         /// What.
         event: PortEvent,
     },
+    /// Of what the owner of a port receives.
+    Received {
+        /// Its name.
+        port: String,
+        /// As for [`Self::Port`].
+        interface: Option<String>,
+        /// Its tenant, where the policy says.
+        tenant: Option<String>,
+        /// What.
+        event: PortEvent,
+    },
     /// A NIC has gone with all its functions.
     NicGone(String),
     /// It has come again.
@@ -205,7 +216,7 @@ impl Event {
     /// Fields for journalctl(1) to select by; none for lines meant only for the terminal.
     pub fn name(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Port { event, .. } => return event.name(),
+            Self::Port { event, .. } | Self::Received { event, .. } => return event.name(),
             Self::NicGone(_) => "nic-gone",
             Self::NicBack(_) | Self::KernelAnswers { nic: Some(_) } => "nic-back",
             Self::KernelSilent { nic: Some(_), .. } => "nic-stuck",
@@ -231,7 +242,7 @@ impl Event {
     /// How much it matters.
     pub fn priority(&self) -> Priority {
         match self {
-            Self::Port { event, .. } => event.priority(),
+            Self::Port { event, .. } | Self::Received { event, .. } => event.priority(),
             Self::KernelSilent { .. }
             | Self::NamesSilent { .. }
             | Self::Trouble(_)
@@ -250,15 +261,20 @@ impl Event {
     /// The port that it is about.
     pub fn port(&self) -> Option<&str> {
         match self {
-            Self::Port { port, .. } => Some(port),
+            Self::Port { port, .. } | Self::Received { port, .. } => Some(port),
             _ => None,
         }
+    }
+
+    /// `received` where it is about what the owner of a port receives.
+    pub fn direction(&self) -> Option<&'static str> {
+        matches!(self, Self::Received { .. }).then_some("received")
     }
 
     /// The interface or function that a port with a name is.
     pub fn interface(&self) -> Option<&str> {
         match self {
-            Self::Port { interface, .. } => interface.as_deref(),
+            Self::Port { interface, .. } | Self::Received { interface, .. } => interface.as_deref(),
             _ => None,
         }
     }
@@ -266,7 +282,7 @@ impl Event {
     /// The tenant that it is about.
     pub fn tenant(&self) -> Option<&str> {
         match self {
-            Self::Port { tenant, .. } => tenant.as_deref(),
+            Self::Port { tenant, .. } | Self::Received { tenant, .. } => tenant.as_deref(),
             Self::GuestRefused { tenant, .. } => Some(tenant),
             _ => None,
         }
@@ -275,7 +291,7 @@ impl Event {
     /// Rate and limit of the port in bits per second, for events about them.
     pub fn rates(&self) -> (Option<f64>, Option<f64>) {
         match self {
-            Self::Port { event, .. } => event.rates(),
+            Self::Port { event, .. } | Self::Received { event, .. } => event.rates(),
             _ => (None, None),
         }
     }
@@ -295,6 +311,16 @@ impl fmt::Display for Event {
                 ..
             } => event.write(f, &format!("{port} ({interface})")),
             Self::Port { port, event, .. } => event.write(f, port),
+            Self::Received {
+                port,
+                interface,
+                event,
+                ..
+            } => {
+                let interface = interface.as_ref();
+                let is = interface.map_or_else(String::new, |is| format!(" ({is})"));
+                event.write(f, &format!("{port}{is}, receiving"))
+            }
             Self::NamesSilent { source, why } => {
                 write!(
                     f,

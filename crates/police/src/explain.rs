@@ -73,6 +73,9 @@ pub struct Explained {
     /// The port; absent when the tenant was asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub port: Option<PortDecision>,
+    /// The tenant, as far as it receives; absent where the policy does not limit that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub received: Option<Explanation>,
 }
 
 impl fmt::Display for Explained {
@@ -99,7 +102,11 @@ impl fmt::Display for Explained {
                 write!(f, ", its limit of {} {holds}; ", readable(port.limit.bps()))?;
             }
         }
-        self.tenant.fmt(f)
+        self.tenant.fmt(f)?;
+        match &self.received {
+            Some(received) => write!(f, "\n{}", received.received()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -234,6 +241,23 @@ fn shared(with: &[String], more: usize) -> String {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, "send")
+    }
+}
+
+impl Explanation {
+    /// Of what the tenant receives, in the same words.
+    pub fn received(&self) -> impl fmt::Display {
+        struct Received<'a>(&'a Explanation);
+        impl fmt::Display for Received<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.write(f, "receive")
+            }
+        }
+        Received(self)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, does: &str) -> fmt::Result {
         let (name, held_by) = (&self.tenant, self.held_by());
         if matches!(self.bottleneck, Bottleneck::Absent { .. }) {
             return write!(f, "{name}: {held_by}");
@@ -241,14 +265,14 @@ impl fmt::Display for Explanation {
         match (self.is_idle(), self.demand_bps) {
             (true, _) => write!(f, "{name}: {held_by}")?,
             (false, demand) => {
-                write!(f, "{name}: sends {}, wants ", readable(self.rate_bps))?;
+                write!(f, "{name}: {does}s {}, wants ", readable(self.rate_bps))?;
                 match demand {
                     Some(demand) => write!(f, "at most {}", readable(demand))?,
                     None => write!(f, "more")?,
                 }
             }
         }
-        write!(f, ", may send {}", readable(self.limit_bps))?;
+        write!(f, ", may {does} {}", readable(self.limit_bps))?;
         if let Some(set) = self.set_bps {
             write!(f, ", set to {} because its limit leaked", readable(set))?;
         }

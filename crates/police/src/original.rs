@@ -7,6 +7,7 @@ use nicety_model::knob::{Change, Knob};
 use nicety_model::traffic_control::RecordedLimit;
 
 use crate::policy::PortName;
+use crate::received;
 
 /// New value of a limit, by the journal.
 const MARK: &str = "police";
@@ -43,10 +44,13 @@ impl Original {
     }
 }
 
-/// The setting of a port by its name: `tap0`, `eth0/vf3`.
+/// The setting of a port by its name: `tap0`, `eth0/vf3`, or as [`received::noted`] says it.
 pub fn knob(port: &str) -> Knob {
-    match port.parse() {
-        Ok(PortName::Vf { pf, vf }) => Knob::VfRate { interface: pf, vf },
+    match (port.parse(), received::port_of(port)) {
+        (Ok(PortName::Vf { pf, vf }), _) => Knob::VfRate { interface: pf, vf },
+        (_, Some(interface)) => Knob::ReceiveRate {
+            interface: interface.to_owned(),
+        },
         _ => Knob::PortRate {
             interface: port.to_owned(),
         },
@@ -57,6 +61,7 @@ pub fn knob(port: &str) -> Knob {
 fn port(knob: Knob) -> Option<String> {
     match knob {
         Knob::PortRate { interface } => Some(interface),
+        Knob::ReceiveRate { interface } => Some(received::noted(&interface)),
         Knob::VfRate { interface, vf } => Some(PortName::Vf { pf: interface, vf }.to_string()),
         _ => None,
     }

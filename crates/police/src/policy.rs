@@ -43,6 +43,8 @@ pub const DEFAULT_BURST: Duration = Duration::from_millis(4);
 pub struct Policy {
     /// Rate of the shared link, preamble and gap included (L1).
     pub capacity: BitRate,
+    /// Packets a second that the host carries, which are shared too; none where nobody says.
+    pub packets: Option<u64>,
     /// Share of the link left free, `0.0..=0.5`: what keeps the queue of the link itself short.
     pub headroom: f64,
     /// Time between two decisions, 100 ms to 60 s.
@@ -75,6 +77,10 @@ pub struct Tenant {
     pub guarantee: BitRate,
     /// Highest rate of the tenant; the link when absent.
     pub cap: Option<BitRate>,
+    /// Packets a second that it sends at most.
+    pub max_pps: Option<u64>,
+    /// What it has of what the link brings; by default nothing limits that.
+    pub received: Received,
     /// What it has on all hosts of the cluster together.
     pub total: Option<TenantTotal>,
     /// How long a port may send at the link's rate before its limit bites.
@@ -85,6 +91,17 @@ pub struct Tenant {
     pub ports: Vec<PortName>,
     /// Where its guest may ask and set a soft limit.
     pub guest: Option<GuestChannel>,
+}
+
+/// What a tenant has of what the link brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Received {
+    /// Rate that it always gets when that much comes for it.
+    pub guarantee: BitRate,
+    /// Highest rate; the link when absent.
+    pub cap: Option<BitRate>,
+    /// Packets a second at most.
+    pub max_pps: Option<u64>,
 }
 
 /// What to do with limits of other programs.

@@ -138,6 +138,9 @@ impl PortWatch {
             Place::Foreign(kind) => Some(PortTrouble::Foreign(kind)),
             Place::Theirs(what) => Some(PortTrouble::Waits(match *what {
                 Ok(adopted) => format!("{} limits it to {}", adopted.by, adopted.most()),
+                Err(what) if what.is_at_root() => {
+                    format!("somebody else's discipline is in the way: {what}")
+                }
                 Err(what) => format!("somebody else's filters are in the way: {what}"),
             })),
             Place::There(words) => note(&words, snapshot.index).err().map(|error| {

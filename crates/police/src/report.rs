@@ -55,6 +55,64 @@ pub struct State {
     pub tenants: Vec<Explanation>,
     /// What the last period has decided.
     pub decision: Decision,
+    /// The same of what tenants receive; absent where the policy limits nothing of that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub received: Option<ReceivedState>,
+    /// Packets that tenants send, and may; absent where the policy limits none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub packets: Option<PacketsState>,
+}
+
+/// Packets of tenants and ports in one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketsState {
+    /// The tenants whose packets are limited, in the order of the policy.
+    pub tenants: Vec<PacketsTenant>,
+    /// Their ports.
+    pub ports: Vec<PacketsPort>,
+}
+
+/// Packets of a tenant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketsTenant {
+    /// Its name.
+    pub tenant: String,
+    /// Its limit in the policy in packets a second; absent where it only shares those of the host.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_pps: Option<u64>,
+    /// What its ports send together, in packets a second.
+    pub rate_pps: f64,
+    /// What they may send together, in packets a second.
+    pub limit_pps: f64,
+}
+
+/// Packets of a port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PacketsPort {
+    /// The port.
+    pub port: String,
+    /// What it sends in packets a second; absent when the period brought no number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_pps: Option<f64>,
+    /// Its limit in packets a second; absent when it is not there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_pps: Option<u64>,
+}
+
+/// What tenants receive, and may.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceivedState {
+    /// The tenants of which that is limited, in the order of the policy; rates and limits are of what they receive.
+    pub tenants: Vec<Explanation>,
+    /// The hard limit of each of these in bits per second: the link where the policy says nothing.
+    pub hard_bps: Vec<f64>,
+    /// How often the limit of each port below was found gone or changed since the start.
+    pub lost: Vec<u64>,
+    /// What the last period has decided. Ports are those that are limited; tenants are all of the policy.
+    pub decision: Decision,
+    /// Packets that are received, and may be; absent where the policy limits none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub packets: Option<PacketsState>,
 }
 
 /// Somebody who knows names of ports: libvirt, Open vSwitch, Proxmox, PCI, CNI.
@@ -152,4 +210,27 @@ pub struct DryPort {
     /// The limit that it would get in bits per second; absent when it is not there.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub would_be_bps: Option<f64>,
+    /// Packets a second that it would be limited to; absent where the policy limits none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub would_be_pps: Option<u64>,
+    /// The same of what its owner receives; absent where the policy limits nothing of that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub receives: Option<DryReceived>,
+}
+
+/// What the owner of a port receives in such a period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DryReceived {
+    /// Rate on the wire in bits per second; absent when the period brought none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_bps: Option<f64>,
+    /// The limit that there is in bits per second; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_bps: Option<f64>,
+    /// The limit that there would be in bits per second; absent when the port is not there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub would_be_bps: Option<f64>,
+    /// Packets a second that there would be at most; absent where the policy limits none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub would_be_pps: Option<u64>,
 }

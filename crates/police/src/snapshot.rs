@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub adopted: Option<Adopted>,
     /// That is replaced, and given back at the end.
     pub replaces: bool,
+    /// Packets a second that it is limited to.
+    pub packets: Option<u64>,
 }
 
 /// What stands under a port's name.
@@ -53,6 +55,7 @@ impl Snapshot {
             counts: None,
             adopted: None,
             replaces: false,
+            packets: None,
         }
     }
 

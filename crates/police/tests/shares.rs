@@ -171,6 +171,8 @@ fn four() -> Policy {
         weight,
         guarantee: BitRate::from_mbit(guarantee),
         cap: (cap > 0).then(|| BitRate::from_mbit(cap)),
+        received: nicety_police::policy::Received::default(),
+        max_pps: None,
         total: None,
         burst: Duration::ZERO,
         ports: name.split(' ').map(|port| port.parse().unwrap()).collect(),
@@ -179,6 +181,7 @@ fn four() -> Policy {
     };
     Policy {
         capacity: BitRate::from_mbit(1000),
+        packets: None,
         headroom: 0.05,
         period: Duration::from_secs(1),
         cluster: None,

@@ -1,6 +1,7 @@
 //! What is refused before anything is changed.
 
 use nicety_police::admission::{self, Candidate};
+use nicety_police::adopt::Way;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::{Policy, PortName};
 
@@ -20,8 +21,17 @@ pub fn check(
     let mut look = ports.survey()?;
     // Names are judged as the ports that they are.
     let names = ports.names().iter().enumerate();
+    let tenants = policy.ports().map(|(tenant, _)| tenant);
     let candidates: Vec<Candidate> = names
-        .map(|(number, port)| candidate(number, port, &mut look))
+        .zip(tenants)
+        .map(|((number, port), tenant)| {
+            let receives = policy.limits_received(tenant);
+            let receives = receives.then(|| look.take(Way::Receives, number, port).place);
+            Candidate {
+                receives,
+                ..candidate(number, port, &mut look)
+            }
+        })
         .collect();
     let known = known(policy, ports.names());
     let admission = admission::admit(&known, &candidates, absent_ok);
@@ -58,7 +68,7 @@ fn known(policy: &Policy, names: &[PortName]) -> Policy {
 }
 
 fn candidate(number: usize, port: &PortName, look: &mut Look) -> Candidate {
-    let snapshot = look.take(number, port);
+    let snapshot = look.take(Way::Sends, number, port);
     let nic = match port {
         PortName::Interface(_) | PortName::Named(_) => admission::Nic::default(),
         PortName::Vf { pf, vf } => {
@@ -75,6 +85,7 @@ fn candidate(number: usize, port: &PortName, look: &mut Look) -> Candidate {
     Candidate {
         steps: snapshot.setup.map(|setup| setup.steps),
         place: snapshot.place,
+        receives: None,
         nic,
     }
 }

@@ -49,7 +49,10 @@ impl Shown {
     /// Whether it says the same as another period, but for its number and time.
     pub fn same_as(&self, other: &Self) -> bool {
         let counts = |state: &State| (state.writes, state.errors);
-        counts(&self.state) == counts(&other.state) && self.state.decision == other.state.decision
+        counts(&self.state) == counts(&other.state)
+            && self.state.decision == other.state.decision
+            && self.state.received == other.state.received
+            && self.state.packets == other.state.packets
     }
 
     /// With explanations.

@@ -71,7 +71,7 @@ pub fn governs(usual: Option<&Path>, netns: u64, port: &str, limit: &str) -> boo
             let mut ports = state.decision.ports.iter();
             ports.any(|known| known.place() == port)
         }
-        None => limit.ends_with(WIRE) && state::named(),
+        None => limit.contains(WIRE) && state::named(),
     }
 }
 
@@ -97,8 +97,11 @@ pub fn find(state: &State, name: &str) -> Result<Explained, Error> {
             format!("write one of {}", known(state)),
         ));
     };
+    let received = state.received.iter().flat_map(|of| &of.tenants);
+    let mut received = received.filter(|of| of.tenant == tenant.tenant).cloned();
     Ok(Explained {
         schema: SCHEMA,
+        received: received.next(),
         tenant: tenant.clone(),
         port,
     })

@@ -3,7 +3,9 @@
 mod apply;
 mod look;
 mod names;
+mod packets;
 mod publish;
+mod received;
 mod reload;
 
 use std::collections::BTreeSet;
@@ -18,8 +20,10 @@ use nicety_netdev::net_admin;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::Changes;
+use nicety_police::adopt::Way;
 use nicety_police::event::{Event, PortEvent};
 use nicety_police::liveness::answer_timeout;
+use nicety_police::packets::Packets;
 use nicety_police::port_watch::PortWatch;
 use nicety_police::report::Reloads;
 use nicety_police::schedule::{Reconcile, next_period};
@@ -39,6 +43,8 @@ use crate::service::{Notifier, ServiceRequest, signals};
 use crate::soft_limits::SoftLimits;
 use crate::state::{self, Alone};
 use crate::{Error, PolicyFile};
+
+use received::Received;
 
 pub use crate::originals::Restored;
 
@@ -85,6 +91,10 @@ pub struct Daemon {
     /// What those of them are that are names.
     bound: Bound,
     watches: Vec<PortWatch>,
+    /// What tenants receive, where the policy limits that.
+    received: Option<Received>,
+    /// Packets that tenants send, where the policy limits these.
+    packets: Option<Packets>,
     /// NICs of the policy's functions that are not there.
     nics_gone: BTreeSet<String>,
     ports: Ports,
@@ -164,6 +174,8 @@ impl Daemon {
             controller: Controller::new(policy.clone(), &[], Tuning::default()),
             names: policy.ports().map(|(_, port)| port.clone()).collect(),
             watches: vec![PortWatch::default(); policy.ports().count()],
+            received: Received::of(policy),
+            packets: Packets::of(policy),
             bound,
             nics_gone: BTreeSet::new(),
             policy: Arc::new(policy.clone()),
@@ -319,28 +331,30 @@ impl Daemon {
         self.report_silences();
         let mut seen = Vec::with_capacity(self.names.len());
         for index in 0..self.names.len() {
-            seen.push(self.look(index, &mut survey));
+            seen.push(self.look(Way::Sends, index, &mut survey));
         }
+        let received = self.look_at_received(&mut survey);
         for (tenant, soft) in self.softs.now().into_iter().enumerate() {
             self.controller.soften(tenant, soft);
         }
         if let Some(cluster) = &mut self.cluster {
             cluster.begin(&self.policy, &mut self.controller);
         }
-        let mut decision = self.controller.step(&seen);
+        let mut decision = self.step(Way::Sends, &seen);
         for (port, watch) in decision.ports.iter_mut().zip(&self.watches) {
             watch.explain(port);
         }
         self.name_ports(&mut decision);
-        self.renew(&seen, &decision, &survey);
-        let after = self.apply(&decision, &seen, survey);
+        self.renew(Way::Sends, &seen, &decision, &survey);
+        let after = self.apply(Way::Sends, &decision, &seen, survey);
         if let (Some(cluster), Ok(_)) = (&mut self.cluster, &after) {
             cluster.end(&self.controller, &decision);
         }
-        self.report_decision(&decision);
+        self.report_decision(Way::Sends, &decision);
         if let Some(bills) = &mut self.bills {
             bills.end(counts.then_some(&decision));
         }
+        let after = after.and_then(|look| self.share_received(&received, look));
         if counts {
             self.publish(decision, begin);
         }
@@ -356,7 +370,7 @@ impl Daemon {
         // Where the kernel does not answer, the last period is the end.
         if let Ok(mut survey) = self.ports.survey() {
             for (index, name) in self.ports.names().iter().enumerate() {
-                bills.look(index, &survey.take(index, name));
+                bills.look(index, &survey.take(Way::Sends, index, name));
             }
             bills.end(None);
         }

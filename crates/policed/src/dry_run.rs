@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_model::{BitRate, SCHEMA};
+use nicety_police::adopt::Way;
 use nicety_police::explain::readable;
-use nicety_police::report::{DryPeriod, DryPort};
+use nicety_police::packets::Packets;
+use nicety_police::report::{DryPeriod, DryPort, DryReceived};
 use nicety_police::{Controller, Decision, Policy, PortDecision, PortName, Seen, Tuning};
 
 use crate::admission::check;
@@ -34,6 +36,10 @@ pub struct DryRun<'a> {
     pub decision: &'a Decision,
     /// What was seen of each port.
     pub seen: &'a [Seen],
+    /// The same of what tenants receive, where the policy limits that.
+    pub received: Option<(&'a Decision, &'a [Seen])>,
+    /// Packets a second that each port could send at most, and receive; none where they are not limited.
+    pub packets: [&'a [Option<u64>]; 2],
 }
 
 /// Decides for a few periods what would be done, and hands each over.
@@ -63,6 +69,11 @@ pub fn run<E: From<Error>>(
     for (tenant, soft) in softs.now().into_iter().enumerate() {
         controller.soften(tenant, soft);
     }
+    let turned = policy.received();
+    let mut receives = turned
+        .as_ref()
+        .map(|turned| Controller::new(turned.clone(), &[], Tuning::default()));
+    let mut packets = [Packets::of(policy), turned.as_ref().and_then(Packets::of)];
     // The first sample has no rate yet.
     for period in 0..=periods.unwrap_or(PERIODS) {
         if period > 0 {
@@ -71,23 +82,43 @@ pub fn run<E: From<Error>>(
         let mut survey = ports.survey().map_err(Error::from)?;
         let mut seen = Vec::new();
         for (index, port) in names.iter().enumerate() {
-            let snapshot = survey.take(index, port);
+            let snapshot = survey.take(Way::Sends, index, port);
             if let Some(setup) = &snapshot.setup {
                 controller.describe(index, setup);
             }
             seen.push(snapshot.seen);
         }
-        let mut decision = controller.step(&seen);
+        let mut decision = step(&mut packets[0], &mut controller, &seen);
         for (index, port) in decision.ports.iter_mut().enumerate() {
             let to = bound.of(index).and_then(|bound| bound.to.as_ref());
             port.interface = to.map(ToString::to_string);
         }
+        let limited = policy
+            .ports()
+            .map(|(tenant, _)| policy.limits_received(tenant));
+        let got: Vec<Seen> = limited
+            .zip(names.iter().enumerate())
+            .map(|(limited, (index, port))| match limited {
+                true => survey.take(Way::Receives, index, port).seen,
+                false => Seen::default(),
+            })
+            .collect();
+        let [_, coming] = &mut packets;
+        let received = receives
+            .as_mut()
+            .map(|controller| step(coming, controller, &got));
+        let most = packets.each_ref().map(|packets| {
+            let limit = |port| packets.as_ref().and_then(|packets| packets.limit(port));
+            (0..names.len()).map(limit).collect::<Vec<_>>()
+        });
         if period > 0 {
             each(&DryRun {
                 period,
                 policy,
                 decision: &decision,
                 seen: &seen,
+                received: received.as_ref().map(|decision| (decision, &got[..])),
+                packets: most.each_ref().map(|most| &most[..]),
             })?;
         }
     }
@@ -95,15 +126,41 @@ pub fn run<E: From<Error>>(
 }
 
 impl DryRun<'_> {
+    /// What a port receives, where that is limited.
+    fn receives(&self, index: usize) -> Option<(&PortDecision, &Seen)> {
+        let (decision, seen) = self.received?;
+        let port = decision.ports.get(index)?;
+        let limited = self.policy.limits_received(port.tenant);
+        Some((port, seen.get(index)?)).filter(|_| limited)
+    }
+
+    /// Packets a second that a port would get at most.
+    fn most(&self, way: Way, index: usize) -> Option<u64> {
+        let [sends, receives] = self.packets;
+        let most = match way {
+            Way::Sends => sends,
+            Way::Receives => receives,
+        };
+        most.get(index).copied().flatten()
+    }
+
     /// As JSON has it.
     pub fn report(&self) -> DryPeriod {
-        let ports = self.decision.ports.iter().zip(self.seen);
-        let port = |(port, now): (&PortDecision, &Seen)| DryPort {
+        let ports = self.decision.ports.iter().zip(self.seen).enumerate();
+        let limit = |now: &Seen| now.limit.filter(|limit| limit.0 > 0).map(BitRate::bps);
+        let port = |(index, (port, now)): (usize, (&PortDecision, &Seen))| DryPort {
+            receives: self.receives(index).map(|(port, now)| DryReceived {
+                rate_bps: port.rate_bps,
+                limit_bps: limit(now),
+                would_be_bps: port.present.then(|| port.limit.bps()),
+                would_be_pps: self.most(Way::Receives, index),
+            }),
+            would_be_pps: self.most(Way::Sends, index),
             port: PortName::clone(&port.port),
             tenant: self.policy.tenants[port.tenant].name.clone(),
             present: port.present,
             rate_bps: port.rate_bps,
-            limit_bps: (now.limit.filter(|limit| limit.0 > 0)).map(BitRate::bps),
+            limit_bps: limit(now),
             would_be_bps: port.present.then(|| port.limit.bps()),
         };
         DryPeriod {
@@ -121,21 +178,47 @@ impl fmt::Display for DryRun<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (total, capacity) = (readable(self.decision.total_bps), self.policy.capacity);
         writeln!(f, "period {}: {total} of {capacity}", self.period)?;
-        for (port, now) in self.decision.ports.iter().zip(self.seen) {
-            let has = match now.limit {
-                Some(limit) if limit.0 > 0 => limit.to_string(),
-                Some(_) => "none".to_owned(),
-                None => "not there".to_owned(),
-            };
-            let sends = port.rate_bps.map_or("nothing known".to_owned(), readable);
+        for (index, (port, now)) in self.decision.ports.iter().zip(self.seen).enumerate() {
             let tenant = &self.policy.tenants[port.tenant].name;
             let port_is = port.called();
-            write!(f, "  {port_is} ({tenant}): sends {sends}, limit {has}")?;
-            match port.present {
-                true => writeln!(f, ", would be {}", port.limit)?,
-                false => writeln!(f)?,
+            writeln!(
+                f,
+                "  {port_is} ({tenant}): sends {}",
+                one(port, now, self.most(Way::Sends, index))
+            )?;
+            if let Some((port, now)) = self.receives(index) {
+                let most = self.most(Way::Receives, index);
+                writeln!(
+                    f,
+                    "  {port_is} ({tenant}): receives {}",
+                    one(port, now, most)
+                )?;
             }
         }
         Ok(())
     }
+}
+
+fn step(packets: &mut Option<Packets>, controller: &mut Controller, seen: &[Seen]) -> Decision {
+    match packets {
+        Some(packets) => packets.step(controller, seen),
+        None => controller.step(seen),
+    }
+}
+
+/// Rate, limit, and what that would be.
+fn one(port: &PortDecision, now: &Seen, packets: Option<u64>) -> String {
+    let has = match now.limit {
+        Some(limit) if limit.0 > 0 => limit.to_string(),
+        Some(_) => "none".to_owned(),
+        None => "not there".to_owned(),
+    };
+    let rate = port.rate_bps.map_or("nothing known".to_owned(), readable);
+    let would_be = match port.present {
+        true => format!(", would be {}", port.limit),
+        false => String::new(),
+    };
+    let packets = packets.filter(|_| port.present);
+    let packets = packets.map_or_else(String::new, |most| format!(", at most {most} packets/s"));
+    format!("{rate}, limit {has}{would_be}{packets}")
 }

@@ -336,6 +336,7 @@ impl Nic {
             }),
             adopted: None,
             replaces: false,
+            packets: None,
             counts: source.zip(now).map(|(source, now)| Counts {
                 source: source.word(),
                 now,

@@ -75,6 +75,7 @@ fn fields(event: &Event, name: &str) -> Vec<u8> {
         ("NICETY_PORT", event.port()),
         ("NICETY_INTERFACE", event.interface()),
         ("NICETY_TENANT", event.tenant()),
+        ("NICETY_DIRECTION", event.direction()),
         ("NICETY_RATE_BPS", rate.as_deref()),
         ("NICETY_LIMIT_BPS", limit.as_deref()),
     ] {

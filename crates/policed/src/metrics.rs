@@ -1,6 +1,9 @@
 //! What the daemon tells Prometheus. What is not known has no sample; rates are in bytes per second,
 //! the base unit there.
 
+mod packets;
+mod received;
+
 use nicety_police::controller::Enforcement;
 use nicety_police::report::{ClusterPart, ClusterStands, NameSource};
 use nicety_police::totals::Total;
@@ -20,6 +23,9 @@ pub fn families(shown: &Shown) -> Vec<Family> {
     all.extend(port_limits(shown));
     all.extend(port_totals(shown));
     all.extend(shown.state.names.iter().flat_map(|of| names(shown, of)));
+    let state = shown.state.received.iter();
+    all.extend(state.flat_map(|state| received::families(shown, state)));
+    all.extend(packets::families(shown));
     all.extend(shown.state.cluster.iter().flat_map(cluster));
     all
 }

@@ -10,6 +10,7 @@ use nicety_host::roots::ProcRoot;
 use nicety_model::SCHEMA;
 use nicety_model::journal::{self, Outcome};
 use nicety_model::traffic_control::RecordedLimit;
+use nicety_police::adopt::Way;
 use nicety_police::event::Event;
 use nicety_police::original::{self, Original, is_bad, knob};
 use nicety_police::policy::Adopt;
@@ -19,7 +20,7 @@ use nicety_police::{Policy, PortName};
 use crate::Error;
 use crate::log::Log;
 use crate::ports::{Links, Ports};
-use restore::{current_name, put_back_all, write};
+use restore::{current_name, meant, put_back_all, write};
 
 /// Limits found, by port.
 #[derive(Debug)]
@@ -145,8 +146,9 @@ impl Originals {
             // Where the kernel does not answer it stays noted.
             Some(_) => ports.at_links(move |links| {
                 let survey = links.interfaces().ok()?;
-                let now = current_name(&name, &was, &survey).filter(|now| *now != name)?;
-                let outcome = write(links, &survey, now, &was.words);
+                let (interface, way) = meant(&name);
+                let now = current_name(interface, &was, &survey).filter(|now| *now != interface)?;
+                let outcome = write(links, &survey, (now, way), &was.words);
                 Some((now.to_owned(), outcome))
             })?,
         };
@@ -167,9 +169,12 @@ impl Originals {
     /// replace there; reports what could not be. The names are in the policy's order.
     pub fn release_others(&mut self, ports: &mut Ports, names: &[PortName], policy: &Policy) {
         let adopt = |name: &str| {
+            let (name, way) = meant(name);
             let mut named = names.iter().zip(policy.ports());
             let (_, (tenant, _)) = named.find(|(port, _)| port.to_string() == name)?;
-            policy.tenants.get(tenant).map(|tenant| tenant.adopt)
+            let limits = way == Way::Sends || policy.limits_received(tenant);
+            let tenant = policy.tenants.get(tenant).filter(|_| limits);
+            tenant.map(|tenant| tenant.adopt)
         };
         self.release(ports, |name, was| {
             let replaces = |adopt| adopt == Adopt::Replace || was.replaced().is_none();
@@ -177,9 +182,9 @@ impl Originals {
         });
     }
 
-    /// Puts back what was found at one port.
+    /// Puts back what was found at one port, in both directions.
     pub fn give_back(&mut self, port: &str, ports: &mut Ports) {
-        self.release(ports, |name, _| name != port);
+        self.release(ports, |name, _| meant(name).0 != port);
     }
 
     /// Puts back what was found at the ports that `keep` does not name; reports what could not be. Those of

@@ -13,6 +13,7 @@ use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::shaper::{ChangeListener, Changes, Limits, Shapers, Survey, SurveyRequest};
+use nicety_police::adopt::Way;
 use nicety_police::liveness::{RESTORE, START, Silence};
 use nicety_police::{Policy, PortName};
 
@@ -23,7 +24,7 @@ use crate::log::Log;
 use links::{Interfaces, Wanted};
 use theirs::Theirs;
 
-pub use links::{How, Links};
+pub use links::{How, Limit, Links};
 pub use look::Look;
 
 /// The kernel, in the calling process's network namespace: one thread for the plain interfaces, and one for
@@ -354,23 +355,27 @@ impl Ports {
     /// the port has then is not known.
     pub fn set(
         &mut self,
-        port: usize,
+        (way, port): (Way, usize),
         look: &Look,
-        limit: (BitRate, Duration),
+        limit: Limit,
         how: How,
     ) -> Option<Result<(), NetError>> {
-        match self.names.get(port)?.clone() {
-            PortName::Interface(name) => {
+        match (self.names.get(port)?.clone(), way) {
+            (PortName::Interface(name), _) => {
                 let survey = Arc::clone(look.survey.as_ref()?);
-                let set = move |links: &mut Links| links.set((port, &name), &survey, limit, how);
+                let set = move |links: &mut Links| match way {
+                    Way::Sends => links.set((port, &name), &survey, limit, how),
+                    Way::Receives => links.set_received(&name, &survey, limit, how),
+                };
                 self.links.run(self.wait, set)
             }
-            PortName::Vf { pf, vf } => {
+            (PortName::Vf { pf, vf }, Way::Sends) => {
                 let nic = Arc::clone(look.nics.get(&pf)?.as_ref()?);
-                let set = move |functions: &mut Functions| functions.set(vf, &nic, limit.0);
+                let set = move |functions: &mut Functions| functions.set(vf, &nic, limit.rate);
                 self.nics.get_mut(&pf)?.run(self.wait, set)
             }
-            PortName::Named(_) => None,
+            // Refused before.
+            (PortName::Vf { .. }, Way::Receives) | (PortName::Named(_), _) => None,
         }
     }
 

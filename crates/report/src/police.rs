@@ -4,7 +4,7 @@ use nicety_model::BitRate;
 use nicety_police::cluster::status::{ClusterState, Holding};
 use nicety_police::controller::{Enforcement, PortDecision};
 use nicety_police::explain::{Explanation, readable};
-use nicety_police::report::{ClusterPart, ClusterStands, NameSource, State};
+use nicety_police::report::{ClusterPart, ClusterStands, NameSource, PacketsState, State};
 
 use crate::document::{Badge, Cell, Tone, columns};
 use crate::number::plural;
@@ -61,6 +61,22 @@ pub fn status(state: &State) -> Page {
             "may send" Number: Cell::rate(tenant.limit_bps);
         ],
     );
+    packets(&mut page, "packets sent", state.packets.as_ref());
+    if let Some(received) = &state.received {
+        page.rows(
+            "what tenants receive",
+            received.tenants.iter().zip(&received.hard_bps),
+            columns![|(tenant, hard)|
+                "name" Name: &tenant.tenant;
+                "guarantee" Number: guarantee(tenant.guarantee.0);
+                "hard" Number: Cell::rate(**hard);
+                "receives" Number: Cell::rate(tenant.rate_bps);
+                "wants" Number: demand(tenant);
+                "may receive" Number: Cell::rate(tenant.limit_bps);
+            ],
+        );
+        packets(&mut page, "packets received", received.packets.as_ref());
+    }
     for source in state.names.iter().flatten() {
         page.line(&names_line(source));
     }
@@ -77,6 +93,7 @@ pub fn status(state: &State) -> Page {
                 "limit is" Text: holds(port);
             ],
         );
+        received_ports(&mut page, state);
         return page;
     }
     page.rows(
@@ -91,7 +108,44 @@ pub fn status(state: &State) -> Page {
             "limit is" Text: holds(port);
         ],
     );
+    received_ports(&mut page, state);
     page
+}
+
+/// Tenants whose packets are limited, in one direction.
+fn packets(page: &mut Page, name: &str, state: Option<&PacketsState>) {
+    let Some(state) = state else {
+        return;
+    };
+    let none = || "none".to_owned();
+    page.rows(
+        name,
+        &state.tenants,
+        columns![|tenant|
+            "name" Name: &tenant.tenant;
+            "max packets/s" Number: tenant.max_pps.map_or_else(none, |most| most.to_string());
+            "packets/s" Number: format!("{:.0}", tenant.rate_pps);
+            "may be" Number: format!("{:.0}", tenant.limit_pps);
+        ],
+    );
+}
+
+/// The ports whose owners' receiving is limited.
+fn received_ports(page: &mut Page, state: &State) {
+    let Some(received) = &state.received else {
+        return;
+    };
+    page.rows(
+        "what ports receive",
+        &received.decision.ports,
+        columns![|port|
+            "port" Name: port.port.to_string();
+            "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
+            "receives" Number: Cell::rate(port.rate_bps);
+            "limit" Number: (port.present || port.limit.0 > 0).then(|| Cell::rate(port.limit.0 as f64));
+            "limit is" Text: holds(port);
+        ],
+    );
 }
 
 /// How somebody does who knows names of ports.

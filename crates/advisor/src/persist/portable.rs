@@ -43,7 +43,9 @@ fn target(facts: &HostFacts, change: &Change) -> Result<Target, &'static str> {
             })
         }
         Knob::ThreadCpus { tid, .. } => thread(facts, *tid),
-        Knob::PortRate { .. } => Err("the port goes with its guest; limit it with nicety police"),
+        Knob::PortRate { .. } | Knob::ReceiveRate { .. } => {
+            Err("the port goes with its guest; limit it with nicety police")
+        }
         Knob::File { .. } => Err("is a file already"),
         knob => Ok(Target::Setting { knob: knob.clone() }),
     }

@@ -1,7 +1,7 @@
 //! Rates of virtual functions and ports.
 
 use nicety_model::BitRate;
-use nicety_model::knob::{Knob, WIRE};
+use nicety_model::knob::{Knob, PACKETS, WIRE};
 use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::openvswitch::Policing;
@@ -49,6 +49,11 @@ impl Knobs {
                     None => Err(error.into()),
                 },
             },
+            Knob::ReceiveRate { interface } => {
+                let shapers = Shapers::open(&self.ns)?;
+                let survey = shapers.survey()?;
+                Ok(port_value(&shapers.received(interface, &survey)?))
+            }
             _ => Err(KnobError::refused(knob, "is no rate")),
         }
     }
@@ -89,6 +94,21 @@ impl Knobs {
                             .ok_or_else(|| KnobError::bad(knob, value, PORT_WORDS))?;
                         shapers.set(interface, shape, BURST)?;
                     }
+                }
+                Ok(())
+            }
+            Knob::ReceiveRate { interface } => {
+                let shapers = Shapers::open(&self.ns)?;
+                let survey = shapers.survey()?;
+                match (port_shape(value), value) {
+                    (Some(shape), _) => {
+                        shapers.set_received(interface, &survey, shape, BURST)?;
+                    }
+                    (None, "none") => shapers.remove_received(interface, &survey)?,
+                    (None, other) if other.ends_with(FOREIGN) => {
+                        shapers.remove_received(interface, &survey)?;
+                    }
+                    (None, _) => return Err(KnobError::bad(knob, value, PORT_WORDS)),
                 }
                 Ok(())
             }
@@ -144,20 +164,36 @@ fn vf_rate(value: &str) -> Option<(u32, u32)> {
 pub fn port_value(limit: &PortLimit) -> String {
     match limit {
         PortLimit::Open => "none".to_owned(),
-        PortLimit::Limited(Shape { rate, wire: false }) => rate.to_string(),
-        PortLimit::Limited(Shape { rate, wire: true }) => format!("{rate}{WIRE}"),
+        PortLimit::Limited(shape) => {
+            let wire = if shape.wire { WIRE } else { "" };
+            let packets = shape.packets.map(|packets| format!(" {packets}{PACKETS}"));
+            format!("{}{wire}{}", shape.rate, packets.unwrap_or_default())
+        }
         PortLimit::Foreign(kind) => format!("{kind}{FOREIGN}"),
     }
 }
 
 /// The value of a setting as a limit of a port; none when it is none.
 pub fn port_shape(value: &str) -> Option<Shape> {
+    let packets = |value: &str| {
+        let (value, packets) = value.strip_suffix(PACKETS)?.rsplit_once(' ')?;
+        let packets = packets.parse().ok().filter(|packets| *packets > 0)?;
+        Some((value.to_owned(), packets))
+    };
+    let (value, packets) = match packets(value) {
+        Some((value, packets)) => (value, Some(packets)),
+        None => (value.to_owned(), None),
+    };
     let (rate, wire) = match value.strip_suffix(WIRE) {
         Some(rate) => (rate, true),
-        None => (value, false),
+        None => (value.as_str(), false),
     };
     let rate: BitRate = rate.parse().ok().filter(|rate: &BitRate| rate.0 > 0)?;
-    Some(Shape { rate, wire })
+    Some(Shape {
+        rate,
+        wire,
+        packets,
+    })
 }
 
 #[cfg(test)]
@@ -177,7 +213,7 @@ mod tests {
         ] {
             assert_eq!(vf_rate(bad), None, "{bad}");
         }
-        for value in ["500mbit", "88.001mbit wire"] {
+        for value in ["500mbit", "88.001mbit wire", "9mbit wire 700pps"] {
             let shape = port_shape(value).unwrap();
             assert_eq!(port_value(&PortLimit::Limited(shape)), value);
         }

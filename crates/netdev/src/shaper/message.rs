@@ -1,7 +1,7 @@
 //! The messages (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
 
 use libc::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
-use nicety_model::knob::WIRE_BYTES;
+use nicety_model::knob::{PACKET_BYTES, WIRE_BYTES};
 pub(super) use nicety_model::traffic_control::FIRST;
 use nicety_model::traffic_control::{Handle, OURS};
 
@@ -12,7 +12,7 @@ pub(super) use crate::tc::{
 };
 use crate::tc::{
     TC_ACT_STOLEN, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR, TCA_MIRRED_PARMS,
-    TCA_TBF_PARMS, TCA_TBF_RATE64, TCA_U32_ACT, TCA_U32_SEL, tc,
+    TCA_TBF_PARMS, TCA_TBF_PRATE64, TCA_TBF_RATE64, TCA_U32_ACT, TCA_U32_SEL, tc,
 };
 
 /// A filter at the ingress of a port.
@@ -39,6 +39,9 @@ pub(super) const BUCKET: u32 = Handle::new(OURS, 0).0;
 
 pub(super) const IFLA_STATS_LINK_64: u16 = 1;
 const TCA_TBF_BURST: u16 = 6;
+const TCA_TBF_PBURST: u16 = 7;
+/// Packets that may pass at once: as many as come in 4 ms, and at least.
+const LEAST_PACKETS: u64 = 32;
 const TCA_ACT_COOKIE: u16 = 6;
 /// By which our filter is known when the interface it names is gone.
 const COOKIE: &[u8] = b"nicety";
@@ -61,7 +64,9 @@ pub(super) fn remove(index: u32, parent: u32, handle: u32) -> RawMessage {
     tc(RTM_DELQDISC, index, handle, parent, 0)
 }
 
-/// A token bucket at the root, `burst` and `queue` in bytes.
+/// A token bucket at the root, `burst` and `queue` in bytes. Packets are limited by its second bucket, the one of the
+/// peak rate, which has a size of frames of its own (net/sched/sch_tbf.c, `tbf_dequeue`; include/net/sch_generic.h,
+/// `psched_l2t_ns`): none counts as less than `PACKET_BYTES` there.
 pub(super) fn bucket(index: u32, shape: Shape, burst: u64, queue: u64) -> RawMessage {
     let mut request = tc(RTM_NEWQDISC, index, BUCKET, ROOT, 0);
     request.put_str(TCA_KIND, "tbf");
@@ -74,13 +79,32 @@ pub(super) fn bucket(index: u32, shape: Shape, burst: u64, queue: u64) -> RawMes
         parameters.extend_from_slice(&overhead.to_ne_bytes());
         parameters.extend_from_slice(&[0; 4]);
         parameters.extend_from_slice(&word(bytes_per_second));
-        parameters.extend_from_slice(&[0; 12]);
+        let unit = u64::from(PACKET_BYTES);
+        let peak = shape.packets.map(|packets| packets.saturating_mul(unit));
+        match peak {
+            Some(peak) => {
+                parameters.extend_from_slice(&[0, LINKLAYER_ETHERNET]);
+                parameters.extend_from_slice(&overhead.to_ne_bytes());
+                parameters.extend_from_slice(&[0; 2]);
+                parameters.extend_from_slice(&PACKET_BYTES.to_ne_bytes());
+                parameters.extend_from_slice(&word(peak));
+            }
+            None => parameters.extend_from_slice(&[0; 12]),
+        }
         parameters.extend_from_slice(&word(queue));
         parameters.extend_from_slice(&[0; 8]);
         options.put(TCA_TBF_PARMS, &parameters);
         options.put(TCA_TBF_BURST, &word(burst));
         if bytes_per_second > u64::from(u32::MAX) {
             options.put(TCA_TBF_RATE64, &bytes_per_second.to_ne_bytes());
+        }
+        if let Some(peak) = peak {
+            // No less than the other bucket holds: a longer packet would wait for ever.
+            let at_once = (peak / 250).max(LEAST_PACKETS * unit).max(burst);
+            options.put(TCA_TBF_PBURST, &word(at_once));
+            if peak > u64::from(u32::MAX) {
+                options.put(TCA_TBF_PRATE64, &peak.to_ne_bytes());
+            }
         }
     });
     request

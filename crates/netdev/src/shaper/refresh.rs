@@ -93,7 +93,13 @@ impl Shapers {
         ports: impl Iterator<Item = &'a str>,
     ) -> Result<Survey, NetError> {
         let holder = |port| self.holder(before.face(port)?, &before).ok()?;
-        let written: BTreeSet<u32> = ports.filter_map(holder).collect();
+        // Of both directions, where there are two.
+        let root = |port| {
+            let index = before.face(port)?.index;
+            before.bucket(index).is_some().then_some(index)
+        };
+        let holders = ports.flat_map(|port| [holder(port), root(port)]);
+        let written: BTreeSet<u32> = holders.flatten().collect();
         self.ask(before, &written)
     }
 

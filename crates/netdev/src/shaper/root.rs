@@ -1,7 +1,10 @@
-//! Buckets at the root of an interface of any kind: they limit what it sends.
+//! Buckets at the root of an interface of any kind: they limit what it sends. At the root of a tap or veth that is what
+//! its owner receives.
+
+use std::time::Duration;
 
 use super::message::{self, BUCKET, ROOT};
-use super::{BURST, Face, PortLimit, Shape, Shapers, Survey, foreign, shape};
+use super::{BURST, Bucket, Face, PortLimit, Shape, Shapers, Survey, Way, foreign, shape};
 use crate::net_error::NetError;
 
 impl Survey {
@@ -11,6 +14,11 @@ impl Survey {
             Some(kind) => PortLimit::Foreign(kind.to_owned()),
             None => shape(self.bucket(face.index)),
         }
+    }
+
+    /// The bucket of what an interface sends.
+    pub fn root_bucket(&self, face: &Face) -> Option<&Bucket> {
+        self.bucket(face.index)
     }
 
     /// The interface of a device, named as in sysfs: of a PCI function by its address.
@@ -25,9 +33,19 @@ impl Shapers {
     /// # Errors
     /// As [`Self::set`].
     pub fn set_root(&self, face: &Face, survey: &Survey, shape: Shape) -> Result<(), NetError> {
+        self.set_root_for(face, survey, shape, BURST)
+    }
+
+    fn set_root_for(
+        &self,
+        face: &Face,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<(), NetError> {
         match survey.at_root(face) {
             PortLimit::Foreign(kind) => Err(foreign(&kind, &face.name)),
-            _ => self.bucket(survey, face.index, shape, BURST, &face.name),
+            _ => self.bucket(survey, face.index, shape, burst, &face.name),
         }
     }
 
@@ -42,6 +60,66 @@ impl Shapers {
                 self.change(request, 0, "remove limit of", &face.name)
             }
             None => Ok(()),
+        }
+    }
+
+    /// What limits what the owner of a tap or veth receives.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`]; [`NetError::Unsupported`] for an interface of another kind.
+    pub fn received(&self, port: &str, survey: &Survey) -> Result<PortLimit, NetError> {
+        Ok(survey.at_root(self.receiver(port, survey)?))
+    }
+
+    /// Limits what the owner of a tap or veth receives. `burst` is how long that may come at the link's rate before.
+    ///
+    /// # Errors
+    /// As [`Self::received`], and as [`Self::set`].
+    pub fn set_received(
+        &self,
+        port: &str,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<(), NetError> {
+        self.set_root_for(self.receiver(port, survey)?, survey, shape, burst)
+    }
+
+    /// Takes such a limit away, if there is one of ours.
+    ///
+    /// # Errors
+    /// As [`Self::set_received`].
+    pub fn remove_received(&self, port: &str, survey: &Survey) -> Result<(), NetError> {
+        self.remove_root(self.receiver(port, survey)?, survey)
+    }
+
+    /// Puts a new bucket in the place of one that lets nothing through any more. What waited in it is lost.
+    ///
+    /// # Errors
+    /// As [`Self::set_received`].
+    pub fn renew_received(
+        &self,
+        port: &str,
+        survey: &Survey,
+        shape: Shape,
+        burst: Duration,
+    ) -> Result<(), NetError> {
+        let face = self.receiver(port, survey)?;
+        self.remove_root(face, survey)?;
+        self.bucket(&Survey::default(), face.index, shape, burst, port)
+    }
+
+    /// An interface out of whose root its owner receives.
+    fn receiver<'a>(&self, port: &str, survey: &'a Survey) -> Result<&'a Face, NetError> {
+        let face = self.face(port, survey)?;
+        match self.way(face)? {
+            Way::Redirected => Ok(face),
+            Way::Own => {
+                let what =
+                    format!("{port} (macvtap): what it receives passes no queueing discipline");
+                let error = std::io::Error::from(rustix::io::Errno::OPNOTSUPP);
+                Err(NetError::new("limit", what, error))
+            }
         }
     }
 }

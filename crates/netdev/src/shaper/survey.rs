@@ -12,7 +12,8 @@ use libc::{
 use super::message::{BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER};
 use super::{Shape, port_of};
 use crate::raw::{Attributes, LINK_HEADER, text, u16_at, u32_at, u64_at};
-use crate::tc::{Stats, TCA_TBF_PARMS, TCA_TBF_RATE64, rate};
+use crate::tc::{Stats, TCA_TBF_PARMS, TCA_TBF_PRATE64, TCA_TBF_RATE64, rate};
+use nicety_model::knob::PACKET_BYTES;
 
 /// Bytes of struct if_stats_msg.
 const STATS_HEADER: usize = 12;
@@ -303,12 +304,17 @@ pub(super) fn stats(body: &[u8]) -> Option<(u32, [u64; 4])> {
 fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
     let options = Attributes::of(attributes.find(TCA_OPTIONS)?);
     let parameters = options.find(TCA_TBF_PARMS)?;
-    let rate = rate(parameters, options.find(TCA_TBF_RATE64))?;
+    let limit = rate(parameters, options.find(TCA_TBF_RATE64))?;
+    // A kernel that does not know the least size tells none, and counts bytes.
+    let peak = parameters.get(12..24).unwrap_or_default();
+    let counts = u16_at(peak, 6) == Some(PACKET_BYTES);
+    let peak = rate(peak, options.find(TCA_TBF_PRATE64)).filter(|_| counts);
     let stats = Stats::of(attributes.find(TCA_STATS2));
     Some(Bucket {
         shape: Shape {
-            rate,
+            rate: limit,
             wire: u16_at(parameters, 2)? > 0,
+            packets: peak.map(|peak| peak.0 / 8 / u64::from(PACKET_BYTES)),
         },
         bytes: stats.bytes,
         frames: stats.frames,
@@ -331,6 +337,7 @@ mod tests {
         let shape = Shape {
             rate: BitRate::from_mbit(500),
             wire: true,
+            packets: Some(10_000),
         };
         let mut message = super::super::message::bucket(7, shape, 20_000, 200_000);
         message.nest(TCA_STATS2, |stats| {
@@ -417,6 +424,7 @@ mod tests {
         let shape = Shape {
             rate: BitRate::from_mbit(5),
             wire: true,
+            packets: None,
         };
         let bucket = |index| super::super::message::bucket(index, shape, 20_000, 200_000).body;
         for index in [9, 10, 5] {

@@ -18,6 +18,7 @@ fn shape(mbit: u64, wire: bool) -> Shape {
     Shape {
         rate: BitRate::from_mbit(mbit),
         wire,
+        packets: None,
     }
 }
 

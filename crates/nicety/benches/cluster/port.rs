@@ -75,5 +75,5 @@ impl Port {
 }
 
 fn burst(rate: BitRate) -> f64 {
-    burst_bytes(Shape { rate, wire: true }, BURST) as f64
+    burst_bytes(Shape::wire(rate), BURST) as f64
 }

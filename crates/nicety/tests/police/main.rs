@@ -26,6 +26,8 @@ mod guide;
 mod least;
 mod limit;
 mod named;
+mod packets;
+mod receive;
 mod reload;
 mod sender;
 mod served;

@@ -157,7 +157,7 @@ impl Uplink {
     }
 
     /// Runs a shell command in a tenant's namespace.
-    fn start(&self, tenant: &str, script: &str) -> Sender {
+    pub fn start(&self, tenant: &str, script: &str) -> Sender {
         let pid = fs::read_to_string(self.path(&format!("{tenant}.pid"))).unwrap();
         let mut command = Command::new("nsenter");
         command.args(["-t", pid.trim(), "-n"]);

@@ -10,6 +10,7 @@ const FUNCTION: Nic = Nic {
 
 fn candidate(place: Place, nic: &Nic) -> Candidate {
     Candidate {
+        receives: None,
         place,
         steps: None,
         nic: nic.clone(),
@@ -136,4 +137,39 @@ fn limits_are_compared_with_what_the_ports_take() {
         said.starts_with("tenant \"a\": cap = 500kbit is below the 1mbit that its port takes"),
         "{said}"
     );
+}
+
+#[test]
+fn what_a_function_cannot_do_is_refused() {
+    let there = |receives| Candidate {
+        receives,
+        ..candidate(
+            Place::There("none".to_owned()),
+            &Nic {
+                is_there: true,
+                has_function: true,
+                counts: true,
+                ..Nic::default()
+            },
+        )
+    };
+    let refused = |key: &str, receives| {
+        let text = format!(
+            "[link]\ncapacity = \"1gbit\"\n[[tenant]]\nname = \"a\"\nports = \"e/vf0\"\n{key}\n"
+        );
+        let policy = Policy::parse("p.toml", &text).unwrap();
+        let refusal = admit(&policy, &[there(receives)], true).refusal;
+        refusal.map(|why| why.to_string()).unwrap_or_default()
+    };
+    assert_eq!(refused("", None), "");
+    let why = refused("max_pps = 1000", None);
+    assert!(
+        why.contains("the packets that e/vf0 sends cannot be limited"),
+        "{why}"
+    );
+    let unfit = crate::received::no_function(&"e/vf0".parse().unwrap());
+    let why = refused("rx_max = \"5mbit\"", Some(Place::Unfit(unfit)));
+    let wanted = "tenant \"a\": what e/vf0 receives cannot be limited: NICs and the kernel limit only what a virtual \
+                  function sends; remove rx_max";
+    assert!(why.starts_with(wanted), "{why}");
 }

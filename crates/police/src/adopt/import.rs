@@ -52,6 +52,16 @@ impl ImportedLimit {
     fn most(&self) -> BitRate {
         BitRate(self.ceil_bps.unwrap_or(self.rate_bps))
     }
+
+    /// Two disciplines have no room at one root: theirs stays, or goes before nicety limits.
+    fn received(&self) -> String {
+        let (by, most) = (&self.by, self.most());
+        let port = &self.port;
+        format!(
+            "# {by} limits what it receives to {most}, which stays; to share that, remove theirs with\n\
+             # tc qdisc del dev {port} root, and write:\n# rx_max = \"{most}\"\n"
+        )
+    }
 }
 
 /// What is at a port and no limit to take over.
@@ -119,6 +129,10 @@ impl ImportReport {
     /// of all limits where nobody says.
     pub fn policy(&self, capacity: Option<BitRate>) -> String {
         let senders = || self.limits.iter().filter(|limit| limit.sends);
+        let receivers = |port: &str| {
+            let of = move |limit: &&ImportedLimit| !limit.sends && limit.port == port;
+            self.limits.iter().filter(of).collect::<Vec<_>>()
+        };
         let sum = BitRate(senders().map(|limit| limit.most().0).sum());
         let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
         let mut text = String::from("[link]\n");
@@ -141,13 +155,18 @@ impl ImportReport {
                 );
             }
             let _ = writeln!(text, "# {} limits it to {}", limit.by, limit.most());
+            for limit in receivers(&limit.port) {
+                text.push_str(&limit.received());
+            }
         }
-        let receivers: Vec<&ImportedLimit> =
-            self.limits.iter().filter(|limit| !limit.sends).collect();
-        if !receivers.is_empty() {
-            text.push_str("\n# Limits of what ports receive, which stay as they are:\n");
+        let is_alone = |limit: &&ImportedLimit| {
+            !limit.sends && !senders().any(|sender| sender.port == limit.port)
+        };
+        let alone: Vec<&ImportedLimit> = self.limits.iter().filter(is_alone).collect();
+        if !alone.is_empty() {
+            text.push_str("\n# Limits of what other ports receive, which stay as they are:\n");
         }
-        for limit in receivers {
+        for limit in alone {
             let _ = writeln!(text, "# {}: {} by {}", limit.port, limit.most(), limit.by);
         }
         if !self.others.is_empty() {
@@ -187,6 +206,7 @@ mod tests {
                 limit("tap2", "Proxmox", true, 20),
                 limit("tap2", "Proxmox", false, 30),
                 limit("veth3", "CNI", true, 50),
+                limit("tap4", "tc", false, 9),
             ],
             others: vec![NotImported {
                 port: "tap3".to_owned(),
@@ -199,7 +219,8 @@ mod tests {
         assert_eq!(policy.capacity, BitRate::from_mbit(150));
         let adopt: Vec<Adopt> = policy.tenants.iter().map(|tenant| tenant.adopt).collect();
         assert_eq!(adopt, [Adopt::Cap, Adopt::Cap, Adopt::Replace]);
-        assert!(text.contains("# tap2: 30mbit by Proxmox\n"), "{text}");
+        assert!(text.contains("\n# rx_max = \"30mbit\"\n"), "{text}");
+        assert!(text.contains("# tap4: 9mbit by tc\n"), "{text}");
         assert!(text.contains("# tap3: 2 filters of it"), "{text}");
         let known = report.policy(Some(BitRate::from_mbit(1000)));
         assert!(

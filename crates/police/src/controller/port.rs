@@ -20,6 +20,8 @@ pub(super) struct PortState {
     pub(super) name: Arc<PortName>,
     pub(super) tenant: usize,
     pub(super) cap: f64,
+    /// What it never gets more than for another reason: so many bits are in the packets that it may have.
+    bound: f64,
     setup: PortSetup,
     pub(super) meter: Meter,
     pub(super) demand: Demand,
@@ -51,6 +53,7 @@ impl PortState {
             name: Arc::new(name),
             tenant,
             cap: cap.min(setup.cap_bps).min(setup.steps.top),
+            bound: f64::INFINITY,
             setup: *setup,
             meter: Meter::new(setup.counters),
             demand: Demand::new(setup.behind(policy)),
@@ -79,12 +82,19 @@ impl PortState {
             self.fresh = false;
         }
         let cap = policy.tenants[self.tenant].cap.unwrap_or(policy.capacity);
-        self.cap = cap.bps().min(setup.cap_bps).min(setup.steps.top);
+        self.limit_to(cap);
     }
 
     /// Another cap of its tenant.
     pub(super) fn limit_to(&mut self, cap: BitRate) {
-        self.cap = cap.bps().min(self.setup.cap_bps).min(self.setup.steps.top);
+        let own = self.setup.cap_bps.min(self.setup.steps.top);
+        self.cap = cap.bps().min(own).min(self.bound);
+    }
+
+    /// Another bound, under a cap of its tenant.
+    pub(super) fn bind(&mut self, bound: f64, cap: BitRate) {
+        self.bound = bound;
+        self.limit_to(cap);
     }
 
     /// The lowest limit that it takes.

@@ -61,6 +61,10 @@ pub(super) struct LinkFile {
     /// Its rate with a unit, preamble and gap included (L1), as in `10gbit`.
     #[schemars(with = "LimitRate")]
     pub(super) capacity: Option<LimitRate>,
+    /// Packets a second that the host carries for all tenants in one direction, as in `2000000`. Tenants then share
+    /// bits and packets, each by what it uses most of. Not shared when absent.
+    #[schemars(with = "Option<MaxPps>")]
+    pub(super) max_pps: Option<MaxPps>,
     /// Share of it that is left free, 0 to 0.5; 0.03 when absent.
     pub(super) headroom: Option<Headroom>,
     /// Time between two decisions, 100ms to 60s; `1s` when absent.
@@ -91,6 +95,20 @@ pub(super) struct TenantFile {
     /// What the tenant gets on all hosts together when it has the demand; none when absent.
     #[schemars(with = "Option<Rate>")]
     pub(super) total_guarantee: Option<Spanned<Rate>>,
+    /// What the tenant never receives more than, as in `800mbit`; the link when absent.
+    #[schemars(with = "Option<LimitRate>")]
+    pub(super) rx_max: Option<Spanned<LimitRate>>,
+    /// What the tenant always receives when that much comes for it, as in `300mbit`; none when absent. As soon as one
+    /// tenant has it, what all tenants receive is shared.
+    #[schemars(with = "Option<Rate>")]
+    pub(super) rx_guarantee: Option<Spanned<Rate>>,
+    /// Packets a second that the tenant never sends more than, as in `20000`; one above 1,538 bytes on the wire counts
+    /// as several. Not limited when absent.
+    #[schemars(with = "Option<MaxPps>")]
+    pub(super) max_pps: Option<Spanned<MaxPps>>,
+    /// The same of what the tenant receives.
+    #[schemars(with = "Option<MaxPps>")]
+    pub(super) rx_max_pps: Option<Spanned<MaxPps>>,
     /// How long a port may send at the link's rate before its limit bites, up to 1s; `4ms` when
     /// absent.
     pub(super) burst: Option<Burst>,
@@ -109,6 +127,7 @@ pub(super) struct TenantFile {
 }
 
 integers! {
+    MaxPps 10 to 1_000_000_000u32, "a number of packets a second, at least 10, as in max_pps = 20000";
     GuestUid 0 to u32::MAX - 1, "the number of a user, as in guest_uid = 64055";
 }
 

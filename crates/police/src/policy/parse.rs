@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::file::{AdoptWord, Guest, LimitRate, NO_TENANT, PolicyFile, Port, TABLES, TenantFile};
 use super::{
     Adopt, DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
-    PolicyError, Tenant, TenantTotal,
+    PolicyError, Received, Tenant, TenantTotal,
 };
 
 impl Policy {
@@ -99,6 +99,7 @@ impl PolicyFile {
             capacity: link
                 .and_then(|link| link.capacity)
                 .map_or(BitRate(0), |rate| rate.0),
+            packets: link.and_then(|link| link.max_pps).map(|pps| pps.0.into()),
             headroom: link
                 .and_then(|link| link.headroom)
                 .map_or(DEFAULT_HEADROOM, |share| share.0),
@@ -118,7 +119,8 @@ impl PolicyFile {
     /// What the tenants have together and may not, or not that much of, in the order of the file.
     fn problems_among_tenants(&self, policy: &Policy) -> Vec<Diagnostic> {
         let (mut names, mut ports, mut guests) = (HashSet::new(), HashSet::new(), HashSet::new());
-        let mut guaranteed = 0.0;
+        let mut guaranteed = Guaranteed::new("guarantee", policy);
+        let mut received = Guaranteed::new("rx_guarantee", policy);
         let mut found = Vec::new();
         for (table, tenant) in self.tenant.iter().zip(&policy.tenants) {
             let (at, table) = (table.span().start, table.get_ref());
@@ -139,23 +141,70 @@ impl PolicyFile {
                 let remedy = "give each tenant a socket of its own";
                 found.push(Diagnostic::new(place(&table.guest, at), what, remedy));
             }
-            guaranteed += tenant.guarantee.bps();
-            if guaranteed > policy.shared_bps() {
-                let what = format!(
-                    "guarantees up to here are {}, more than the {} of the link without its head-room",
-                    BitRate::from_bps(guaranteed),
-                    BitRate::from_bps(policy.shared_bps())
-                );
-                found.push(Diagnostic::new(
-                    place(&table.guarantee, at),
-                    what,
-                    "lower a guarantee",
-                ));
-            }
+            found.extend(guaranteed.add(tenant.guarantee, place(&table.guarantee, at)));
+            let at = place(&table.rx_guarantee, at);
+            found.extend(received.add(tenant.received.guarantee, at));
         }
         found.sort_by_key(|found| found.at);
         found
     }
+}
+
+/// Guarantees of one direction, up to some tenant.
+struct Guaranteed {
+    key: &'static str,
+    sum: f64,
+    shared: f64,
+}
+
+impl Guaranteed {
+    fn new(key: &'static str, policy: &Policy) -> Self {
+        Self {
+            key,
+            sum: 0.0,
+            shared: policy.shared_bps(),
+        }
+    }
+
+    /// One more; a problem where they are more than the link then.
+    fn add(&mut self, guarantee: BitRate, at: usize) -> Option<Diagnostic> {
+        self.sum += guarantee.bps();
+        let key = self.key;
+        let what = || {
+            format!(
+                "{key}s up to here are {}, more than the {} of the link without its head-room",
+                BitRate::from_bps(self.sum),
+                BitRate::from_bps(self.shared)
+            )
+        };
+        // One that adds nothing is not the one to lower.
+        let exceeds = self.sum > self.shared && guarantee.0 > 0;
+        exceeds.then(|| Diagnostic::new(at, what(), format!("lower a {key}")))
+    }
+}
+
+/// A highest rate below what is guaranteed, or above the link.
+fn problems_of_cap(
+    [cap_key, guarantee_key]: [&str; 2],
+    (cap, guarantee): (&Option<Spanned<LimitRate>>, BitRate),
+    link: Option<BitRate>,
+) -> Vec<Diagnostic> {
+    let Some(spanned) = cap else {
+        return Vec::new();
+    };
+    let (at, LimitRate(cap)) = (spanned.span().start, *spanned.get_ref());
+    let mut found = Vec::new();
+    if cap < guarantee {
+        let what = format!("{cap_key} = {cap} is below the {guarantee_key} of {guarantee}");
+        let remedy = format!("raise the {cap_key} or lower the {guarantee_key}");
+        found.push(Diagnostic::new(at, what, remedy));
+    }
+    if let Some(link) = link.filter(|link| cap > *link) {
+        let what = format!("{cap_key} = {cap} is above the link's {link}");
+        let remedy = format!("lower it, or remove the line for no {cap_key}");
+        found.push(Diagnostic::new(at, what, remedy));
+    }
+    found
 }
 
 impl TenantFile {
@@ -170,25 +219,11 @@ impl TenantFile {
             let what = format!("tenant {:?} has no ports", tenant.name);
             found.push(Diagnostic::new(at, what, "add ports = [\"tap0\"]"));
         }
-        if let Some(cap) = tenant.cap {
-            let (at, guarantee) = (place(&self.cap, at), tenant.guarantee);
-            if cap < guarantee {
-                let what = format!("cap = {cap} is below the guarantee of {guarantee}");
-                found.push(Diagnostic::new(
-                    at,
-                    what,
-                    "raise the cap or lower the guarantee",
-                ));
-            }
-            if let Some(link) = link.filter(|link| cap > *link) {
-                let what = format!("cap = {cap} is above the link's {link}");
-                found.push(Diagnostic::new(
-                    at,
-                    what,
-                    "lower it, or remove the line for no cap",
-                ));
-            }
-        }
+        let sends = (&self.cap, tenant.guarantee);
+        found.extend(problems_of_cap(["cap", "guarantee"], sends, link));
+        let receives = (&self.rx_max, tenant.received.guarantee);
+        found.extend(problems_of_cap(["rx_max", "rx_guarantee"], receives, link));
+        found.extend(self.problems_of_packets(link));
         found.extend(self.problems_of_total());
         if let (Some(total), true) = (&self.total_max, tenant.has_names()) {
             // The guard lowers ports when the daemon is dead, and nobody would tell it which they are.
@@ -215,6 +250,38 @@ impl TenantFile {
         found
     }
 
+    /// Limits of packets that do not go with others.
+    fn problems_of_packets(&self, link: Option<BitRate>) -> Vec<Diagnostic> {
+        let keys = [("max_pps", &self.max_pps), ("rx_max_pps", &self.rx_max_pps)];
+        let limits = keys
+            .into_iter()
+            .filter_map(|(key, pps)| Some((key, pps.as_ref()?)));
+        let found = limits.filter_map(|(key, pps)| {
+            let (at, packets) = (pps.span().start, pps.get_ref().0);
+            // The shortest frame is 84 bytes with preamble and gap.
+            let most = link.map(|link| link.0 / 8 / 84)?;
+            let above = u64::from(packets) > most;
+            above.then(|| {
+                let what = format!(
+                    "{key} = {packets} is above the {most} packets that the link carries a second"
+                );
+                Diagnostic::new(
+                    at,
+                    what,
+                    format!("lower it, or remove the line for no {key}"),
+                )
+            })
+        });
+        let mut found: Vec<Diagnostic> = found.collect();
+        if let (Some(pps), Some(_)) = (&self.max_pps, &self.total_max) {
+            // The guard, which knows bits only, would take the limit of packets away.
+            let what = "max_pps of a tenant with total_max".to_owned();
+            let remedy = "remove one of both";
+            found.push(Diagnostic::new(pps.span().start, what, remedy));
+        }
+        found
+    }
+
     /// The tenant of a table without problems, and what the link says of limits of others.
     fn tenant(&self, adopt: Option<AdoptWord>) -> Tenant {
         let name = self.name.as_ref().map(|name| name.get_ref().0.clone());
@@ -233,6 +300,12 @@ impl TenantFile {
             weight: self.weight.map_or(1.0, |weight| weight.0),
             guarantee: guarantee.unwrap_or_default(),
             cap: self.cap.as_ref().map(|rate| rate.get_ref().0),
+            max_pps: self.max_pps.as_ref().map(|pps| pps.get_ref().0.into()),
+            received: Received {
+                max_pps: self.rx_max_pps.as_ref().map(|pps| pps.get_ref().0.into()),
+                guarantee: (self.rx_guarantee.as_ref()).map_or(BitRate(0), |rate| rate.get_ref().0),
+                cap: self.rx_max.as_ref().map(|rate| rate.get_ref().0),
+            },
             total: self.total_max.as_ref().map(|max| TenantTotal {
                 max: max.get_ref().0,
                 guarantee: (self.total_guarantee.as_ref())

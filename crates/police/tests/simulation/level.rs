@@ -29,6 +29,8 @@ fn tenant(index: usize, weight: f64, guarantee: f64) -> Tenant {
         weight,
         guarantee: BitRate::from_bps(guarantee),
         cap: None,
+        received: nicety_police::policy::Received::default(),
+        max_pps: None,
         total: None,
         burst: Duration::ZERO,
         ports: vec![format!("p{index}").parse().unwrap()],
@@ -50,6 +52,7 @@ fn policy_of(uplink: &Uplink) -> Policy {
 fn policy(tenants: Vec<Tenant>) -> Policy {
     Policy {
         capacity: BitRate::from_bps(CAPACITY),
+        packets: None,
         headroom: HEADROOM,
         period: Duration::from_secs(1),
         cluster: None,

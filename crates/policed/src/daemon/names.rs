@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nicety_police::adopt::Way;
 use nicety_police::binding::Binding;
 use nicety_police::event::PortEvent;
 use nicety_police::snapshot::{Place, Snapshot};
@@ -51,6 +52,11 @@ impl Daemon {
         let observed = self.watches[index].observe(&port, gone, |_, _| Ok(()));
         for event in observed.events {
             self.report(index, event);
+        }
+        if self.received.is_some() {
+            let gone = Snapshot::without(Place::Gone);
+            self.watch(Way::Receives, index)
+                .observe(&port, gone, |_, _| Ok(()));
         }
         self.originals.give_back(&port.to_string(), &mut self.ports);
         let _ = self.ports.at_links(crate::ports::Links::sweep);

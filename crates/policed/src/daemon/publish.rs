@@ -7,8 +7,10 @@ use nicety_host::journal::since_boot;
 use nicety_model::SCHEMA;
 use nicety_model::counted::plural;
 use nicety_police::Decision;
+use nicety_police::adopt::Way;
 use nicety_police::event::Event;
 use nicety_police::explain::readable;
+use nicety_police::packets::Packets;
 use nicety_police::port_watch::PortWatch;
 use nicety_police::report::State;
 use nicety_police::schedule::writes_state;
@@ -57,10 +59,10 @@ impl Daemon {
     }
 
     /// Reports what changed in how limits hold.
-    pub(super) fn report_decision(&mut self, decision: &Decision) {
+    pub(super) fn report_decision(&mut self, way: Way, decision: &Decision) {
         for (index, port) in decision.ports.iter().enumerate() {
-            if let Some(event) = self.watches[index].enforcement(port) {
-                self.report(index, event);
+            if let Some(event) = self.watch(way, index).enforcement(port) {
+                self.tell(way, index, event);
             }
         }
         if decision.guarantees_scaled < 1.0 && self.periods == 0 {
@@ -93,6 +95,8 @@ impl Daemon {
             cluster,
             tenants: Vec::new(),
             decision,
+            received: self.received_state(),
+            packets: self.packets.as_ref().and_then(Packets::state),
         };
         self.notifier.period(&format!(
             "{} of {} sent, {} written",

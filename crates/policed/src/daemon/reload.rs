@@ -6,10 +6,12 @@ use std::sync::Arc;
 use nicety_model::problem::error_line;
 use nicety_police::event::Event;
 use nicety_police::liveness::{STUCK, answer_timeout};
+use nicety_police::packets::Packets;
 use nicety_police::port_watch::PortWatch;
 use nicety_police::reload::Reload;
 use nicety_police::{Controller, Policy, Tuning};
 
+use super::received::Received;
 use super::{Daemon, enter, entry_name};
 use crate::admission::check;
 use crate::bills::Bills;
@@ -78,7 +80,9 @@ impl Daemon {
             None => PortWatch::default(),
         });
         self.watches = watches.collect();
+        self.received = Received::after(&policy, self.received.take(), &reload);
         self.names = policy.ports().map(|(_, port)| port.clone()).collect();
+        self.packets = Packets::of(&policy);
         self.controller = Controller::new(policy.clone(), &[], Tuning::default());
         let place = (ports.namespace(), self.state.path());
         let before = self.cluster.take();

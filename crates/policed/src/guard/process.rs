@@ -7,14 +7,15 @@ use std::time::Duration;
 use nicety_host::journal::since_boot;
 use nicety_model::BitRate;
 use nicety_netdev::privilege::keep_net_admin;
+use nicety_police::adopt::Way;
 use nicety_police::driver::Steps;
-use nicety_police::policy::{DEFAULT_PERIOD, LEAST_RATE};
+use nicety_police::policy::{DEFAULT_PERIOD, LEAST_RATE, Received};
 use nicety_police::{Policy, Tenant};
 
 use super::{Guarded, TAKEN, Word};
 use crate::Error;
 use crate::log::Log;
-use crate::ports::{How, Ports};
+use crate::ports::{How, Limit, Ports};
 
 /// How often it looks again at ports whose time is over: a call that hung may raise one late.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -131,11 +132,14 @@ impl Held {
             weight: 1.0,
             guarantee: BitRate(0),
             cap: None,
+            max_pps: None,
+            received: Received::default(),
             total: None,
             guest: None,
         });
         let policy = Policy {
             capacity: BitRate(u64::MAX),
+            packets: None,
             headroom: 0.0,
             period: DEFAULT_PERIOD,
             cluster: None,
@@ -173,7 +177,7 @@ impl Held {
                 .filter(|(_, (of, _))| *of == tenant);
             let there: (Vec<usize>, Vec<(BitRate, Steps)>) = ports
                 .filter_map(|(index, (_, name))| {
-                    let found = look.take(index, name);
+                    let found = look.take(Way::Sends, index, name);
                     let limit = found.seen.limit.filter(|limit| limit.0 > 0)?;
                     let steps = found.setup.map_or_else(Steps::tc, |setup| setup.steps);
                     found.seen.present.then_some((index, (limit, steps)))
@@ -182,11 +186,14 @@ impl Held {
             let safe = self.safe.get(tenant).copied().unwrap_or_default();
             let (indices, limits) = there;
             let lower = indices.into_iter().zip(lowered(safe, &limits));
-            above.extend(lower.filter_map(|(index, rate)| Some((index, (rate?, burst)))));
+            above.extend(lower.filter_map(|(index, rate)| Some((index, Limit::of(rate?, burst)))));
         }
         let mut lowered = 0;
         for (index, limit) in above {
-            match self.ports.set(index, &look, limit, How::Change) {
+            match self
+                .ports
+                .set((Way::Sends, index), &look, limit, How::Change)
+            {
                 Some(Ok(())) | None => lowered += 1,
                 Some(Err(error)) => return Err(error.into()),
             }

@@ -7,8 +7,9 @@ use nicety_host::knob::{KnobError, Knobs};
 use nicety_model::journal::Outcome;
 use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::shaper::{GivenBack, Survey};
-use nicety_police::PortName;
+use nicety_police::adopt::Way;
 use nicety_police::original::{Original, knob, read_back, without_writing};
+use nicety_police::{PortName, received};
 
 use crate::ports::{Links, Ports};
 
@@ -47,22 +48,24 @@ fn interfaces(ports: &mut Ports, all: &[&(String, Original)]) -> Vec<Option<Outc
         None => return vec![None; all.len()],
     };
     // By the names that they have now.
-    let places = all
-        .iter()
-        .map(|(name, was)| current_name(name, was, &survey));
-    let places: Vec<Option<String>> = places.map(|now| now.map(str::to_owned)).collect();
-    let restore = |((_, was), now): (&&(String, Original), &Option<String>)| {
-        let Some(now) = now.clone() else {
+    let places = all.iter().map(|(name, was)| {
+        let (interface, way) = meant(name);
+        let now = current_name(interface, was, &survey);
+        now.map(|now| (now.to_owned(), way))
+    });
+    let places: Vec<Option<(String, Way)>> = places.collect();
+    let restore = |((_, was), now): (&&(String, Original), &Option<(String, Way)>)| {
+        let Some((now, way)) = now.clone() else {
             return Some(Outcome::Gone);
         };
         let (survey, words) = (Arc::clone(&survey), was.words.clone());
-        ports.at_links(move |links| write(links, &survey, &now, &words))
+        ports.at_links(move |links| write(links, &survey, (&now, way), &words))
     };
     let done: Vec<Option<Outcome>> = all.iter().zip(&places).map(restore).collect();
     let found = ports.at_links(move |links| {
         let survey = links.interfaces().ok()?;
-        let words = |now: Option<String>| match now {
-            Some(now) => links.words(&now, &survey),
+        let words = |now: Option<(String, Way)>| match now {
+            Some((now, way)) => links.words((&now, way), &survey),
             None => Ok(None),
         };
         let found: Result<Vec<_>, _> = places.into_iter().map(words).collect();
@@ -112,6 +115,14 @@ fn put_back(name: &str, value: &str) -> Outcome {
     })
 }
 
+/// The interface whose limit is noted under a name, and which of its limits.
+pub(super) fn meant(name: &str) -> (&str, Way) {
+    match received::port_of(name) {
+        Some(interface) => (interface, Way::Receives),
+        None => (name, Way::Sends),
+    }
+}
+
 /// The name that the interface of a port has now; none when it is gone.
 pub(super) fn current_name<'a>(
     port: &'a str,
@@ -137,10 +148,19 @@ fn give_back(links: &Links, survey: &Survey, name: &str, theirs: &RecordedLimit)
 }
 
 /// Writes `value` to an interface, unless it is there already or somebody else's limit is.
-pub(super) fn write(links: &Links, survey: &Survey, name: &str, value: &str) -> Outcome {
-    let Ok(found) = links.words(name, survey) else {
+pub(super) fn write(
+    links: &Links,
+    survey: &Survey,
+    (name, way): (&str, Way),
+    value: &str,
+) -> Outcome {
+    let noted = || match way {
+        Way::Sends => name.to_owned(),
+        Way::Receives => received::noted(name),
+    };
+    let Ok(found) = links.words((name, way), survey) else {
         // Not known is not gone: it is asked once more, by itself.
-        return put_back(name, value);
+        return put_back(&noted(), value);
     };
     let theirs = value.parse::<RecordedLimit>().ok();
     if let (Some(theirs), Some(_)) = (&theirs, &found) {
@@ -149,14 +169,14 @@ pub(super) fn write(links: &Links, survey: &Survey, name: &str, value: &str) -> 
     if let Some(outcome) = without_writing(value, found.as_deref()) {
         if outcome == Outcome::Untouched && value == "none" {
             // What was left half made limits nothing.
-            let _ = links.put(name, survey, value);
+            let _ = links.put((name, way), survey, value);
         }
         return outcome;
     }
-    match links.put(name, survey, value) {
+    match links.put((name, way), survey, value) {
         Ok(()) => Outcome::Restored,
         Err(error) if error.is_not_found() => Outcome::Gone,
         // What the kernel had no room for a moment ago may work now.
-        Err(_) => put_back(name, value),
+        Err(_) => put_back(&noted(), value),
     }
 }

@@ -12,13 +12,15 @@ use nicety_netdev::net_error::NetError;
 use nicety_netdev::shaper::{
     BURST, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
 };
+use nicety_police::adopt::Way;
 use nicety_police::bill::INTERFACE;
+use nicety_police::received;
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::{Counts, Held};
 use nicety_police::{PortName, Sample, Seen};
 
 use super::theirs::{Found, Theirs, Watch};
-use crate::totals::owner_sent;
+use crate::totals::{owner_sent, sent_by};
 
 /// What to do with a limit that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,34 @@ pub enum How {
     Change,
     /// Put a new one in its place: it lets nothing through any more.
     Renew,
+}
+
+/// A limit to set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    pub rate: BitRate,
+    /// How long the link's rate may last before.
+    pub burst: Duration,
+    /// Packets a second.
+    pub packets: Option<u64>,
+}
+
+impl Limit {
+    /// Of bits only.
+    pub fn of(rate: BitRate, burst: Duration) -> Self {
+        Self {
+            rate,
+            burst,
+            packets: None,
+        }
+    }
+
+    fn shape(self) -> Shape {
+        Shape {
+            packets: self.packets,
+            ..Shape::wire(self.rate)
+        }
+    }
 }
 
 /// The interfaces of a network namespace.
@@ -50,6 +80,8 @@ pub struct Interfaces {
     pub at: Duration,
     /// Ports that were wanted and are not as they were, by their number.
     pub snapshots: Vec<(usize, Snapshot)>,
+    /// What those of them receive whose receiving is limited.
+    pub received: Vec<(usize, Snapshot)>,
     /// What others may do at ports; none where filters were not looked at.
     pub watch: Option<Watch>,
 }
@@ -100,13 +132,18 @@ impl Links {
     fn with_snapshots(&self, survey: Survey, wanted: &Wanted) -> Interfaces {
         let watch = self.look_at_theirs(&survey);
         let at = since_boot();
-        let snapshot = |(port, had): &(usize, Option<u32>)| {
+        let moved = |(port, had): &(usize, Option<u32>)| {
             let name = self.name(*port)?;
             let still = had.is_some_and(|had| survey.is_still(had));
-            (!still).then(|| (*port, self.interface(*port, name, &survey, at)))
+            (!still).then_some((*port, name))
         };
+        let moved = || wanted.iter().filter_map(moved);
+        let sends = moved().map(|(port, name)| (port, self.interface(port, name, &survey, at)));
+        let receives = moved().filter(|(port, _)| self.theirs.receives(*port));
+        let receives = receives.map(|(port, name)| (port, self.received(port, name, &survey, at)));
         Interfaces {
-            snapshots: wanted.iter().filter_map(snapshot).collect(),
+            snapshots: sends.collect(),
+            received: receives.collect(),
             survey: Arc::new(survey),
             at,
             watch,
@@ -175,6 +212,7 @@ impl Links {
             place: Place::There(original.unwrap_or_else(|| port_value(&found))),
             setup: self.theirs.setup(port, adopted.as_ref()),
             replaces: replaces && adopted.is_some(),
+            packets: bucket.and_then(|bucket| bucket.shape.packets),
             adopted,
             counts: Some(Counts {
                 source: if bucket.is_some() {
@@ -194,15 +232,74 @@ impl Links {
         }
     }
 
+    /// What the owner of an interface receives.
+    fn received(&self, port: usize, name: &str, survey: &Survey, at: Duration) -> Snapshot {
+        let Some(face) = survey.face(name) else {
+            return Snapshot::without(Place::Gone);
+        };
+        if let Some(why) = received::unfit(name, &face.kind) {
+            return Snapshot::without(Place::Unfit(why));
+        }
+        let found = survey.at_root(face);
+        let limit = match &found {
+            PortLimit::Limited(shape) => shape.rate,
+            PortLimit::Open => BitRate(0),
+            PortLimit::Foreign(kind) => {
+                return Snapshot::without(match self.theirs.at_root(port) {
+                    Some(what) => Place::Theirs(Box::new(what)),
+                    None => Place::Foreign(kind.clone()),
+                });
+            }
+        };
+        let bucket = survey.root_bucket(face);
+        // What a tap or veth sends is what its owner receives.
+        let now = sent_by(face);
+        let sample = Sample {
+            at,
+            bytes: bucket.map_or(now.tx_bytes, |bucket| bucket.bytes),
+            frames: bucket.map_or(now.tx_frames, |bucket| bucket.frames),
+            drops: bucket.map(|bucket| bucket.drops.into()),
+            backlog: bucket.map(|bucket| bucket.backlog.into()),
+        };
+        Snapshot {
+            seen: Seen {
+                present: true,
+                sample: Some(sample),
+                limit: Some(limit),
+                silent: false,
+            },
+            index: Some(face.index),
+            packets: bucket.and_then(|bucket| bucket.shape.packets),
+            ..Snapshot::without(Place::There(port_value(&found)))
+        }
+    }
+
+    /// Sets a limit of what a port receives.
+    pub(super) fn set_received(
+        &self,
+        name: &str,
+        survey: &Survey,
+        limit: Limit,
+        how: How,
+    ) -> Result<(), NetError> {
+        let shape = limit.shape();
+        let burst = limit.burst;
+        match how {
+            How::Renew => self.shapers.renew_received(name, survey, shape, burst),
+            How::Change => self.shapers.set_received(name, survey, shape, burst),
+        }
+    }
+
     /// Sets a limit; `how` is what to do with one that is there.
     pub(super) fn set(
         &self,
         (port, name): (usize, &str),
         survey: &Survey,
-        (rate, burst): (BitRate, Duration),
+        limit: Limit,
         how: How,
     ) -> Result<(), NetError> {
-        let shape = Shape { rate, wire: true };
+        let shape = limit.shape();
+        let burst = limit.burst;
         let shapers = &self.shapers;
         match (how, self.theirs.at(port)) {
             (How::Renew, _) => return shapers.renew(name, survey, shape, burst),
@@ -249,17 +346,31 @@ impl Links {
     ///
     /// # Errors
     /// When the kernel does not say: that is not gone.
-    pub fn words(&self, name: &str, survey: &Survey) -> Result<Option<String>, NetError> {
+    pub fn words(
+        &self,
+        (name, way): (&str, Way),
+        survey: &Survey,
+    ) -> Result<Option<String>, NetError> {
         let face = survey.face(name);
-        let found = face.map(|face| self.shapers.limit_of(face, survey));
+        let found = face.map(|face| match way {
+            Way::Sends => self.shapers.limit_of(face, survey),
+            Way::Receives => Ok(survey.at_root(face)),
+        });
         Ok(found.transpose()?.as_ref().map(port_value))
     }
 
     /// Sets the limit of an interface in such words.
-    pub fn put(&self, name: &str, survey: &Survey, words: &str) -> Result<(), NetError> {
-        match port_shape(words) {
-            Some(shape) => self.shapers.set_in(name, survey, shape, BURST),
-            None => self.shapers.remove_in(name, survey),
+    pub fn put(
+        &self,
+        (name, way): (&str, Way),
+        survey: &Survey,
+        words: &str,
+    ) -> Result<(), NetError> {
+        match (way, port_shape(words)) {
+            (Way::Sends, Some(shape)) => self.shapers.set_in(name, survey, shape, BURST),
+            (Way::Sends, None) => self.shapers.remove_in(name, survey),
+            (Way::Receives, Some(shape)) => self.shapers.set_received(name, survey, shape, BURST),
+            (Way::Receives, None) => self.shapers.remove_received(name, survey),
         }
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_netdev::shaper::Survey;
+use nicety_police::adopt::Way;
 use nicety_police::liveness::Silence;
+use nicety_police::received;
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::Total;
 use nicety_police::{PortName, Sample, Seen};
@@ -21,6 +23,8 @@ pub struct Look {
     pub(super) at: Duration,
     /// Of interfaces that are not as they were, by the number of the port.
     pub(super) snapshots: BTreeMap<usize, Snapshot>,
+    /// What they receive, where that is limited.
+    pub(super) received: BTreeMap<usize, Snapshot>,
     /// None where the kernel has not answered.
     pub(super) nics: BTreeMap<String, Option<Arc<Nic>>>,
     /// For how long it has not, by NIC, where that is long; of the interfaces without a name.
@@ -29,14 +33,15 @@ pub struct Look {
 
 impl Look {
     pub(super) fn new(interfaces: Option<Interfaces>) -> Self {
-        let (survey, at, snapshots) = match interfaces {
-            Some(all) => (Some(all.survey), all.at, all.snapshots),
-            None => (None, Duration::ZERO, Vec::new()),
+        let (survey, at, snapshots, received) = match interfaces {
+            Some(all) => (Some(all.survey), all.at, all.snapshots, all.received),
+            None => (None, Duration::ZERO, Vec::new(), Vec::new()),
         };
         Self {
             survey,
             at,
             snapshots: snapshots.into_iter().collect(),
+            received: received.into_iter().collect(),
             nics: BTreeMap::new(),
             silences: BTreeMap::new(),
         }
@@ -56,7 +61,24 @@ impl Look {
     }
 
     /// One port, by its number and name; taken out.
-    pub fn take(&mut self, number: usize, port: &PortName) -> Snapshot {
+    pub fn take(&mut self, way: Way, number: usize, port: &PortName) -> Snapshot {
+        match way {
+            Way::Sends => self.take_sent(number, port),
+            Way::Receives => self.take_received(number, port),
+        }
+    }
+
+    fn take_received(&mut self, number: usize, port: &PortName) -> Snapshot {
+        match port {
+            PortName::Interface(_) => self.received.remove(&number).unwrap_or_else(|| {
+                Snapshot::silent(self.silences.get(&None).map(ToString::to_string))
+            }),
+            PortName::Vf { .. } => Snapshot::without(Place::Unfit(received::no_function(port))),
+            PortName::Named(_) => Snapshot::without(Place::Gone),
+        }
+    }
+
+    fn take_sent(&mut self, number: usize, port: &PortName) -> Snapshot {
         let silent = |group: &Option<String>| {
             Snapshot::silent(self.silences.get(group).map(ToString::to_string))
         };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nicety_model::BitRate;
 use nicety_model::traffic_control::{Filter, RecordedLimit, TrafficControl};
 use nicety_netdev::netns::NetNs;
-use nicety_netdev::shaper::{Face, Survey};
+use nicety_netdev::shaper::{Face, PortLimit, Survey};
 use nicety_netdev::traffic_control::{can_return, filter_of};
 use nicety_police::Policy;
 use nicety_police::adopt::{self, Adopted, Interface, Unknown};
@@ -29,6 +29,8 @@ pub(super) struct Theirs {
     found: RefCell<BTreeMap<usize, Found>>,
     /// What was replaced, and is noted.
     taken: RefCell<BTreeMap<usize, Taken>>,
+    /// What limits what ports receive, where nicety is to do that.
+    received: RefCell<BTreeMap<usize, Result<Adopted, Unknown>>>,
 }
 
 /// What the policy says of a port.
@@ -37,6 +39,8 @@ struct Says {
     adopt: Adopt,
     /// Its tenant has a cap of its own.
     capped: bool,
+    /// What it receives is limited.
+    receives: bool,
 }
 
 /// A limit that was replaced.
@@ -117,13 +121,15 @@ pub struct Watch {
 impl Theirs {
     /// Of the ports of a policy; of none for putting things back.
     pub(super) fn open(ns: &NetNs, policy: Option<&Policy>) -> Result<Self, Error> {
-        let tenants = policy.map(|policy| &policy.tenants[..]).unwrap_or_default();
-        let ports = tenants.iter().flat_map(|tenant| {
-            let says = Says {
-                adopt: tenant.adopt,
-                capped: tenant.cap.is_some(),
-            };
-            tenant.ports.iter().map(move |_| says)
+        let ports = policy.into_iter().flat_map(|policy| {
+            policy.ports().filter_map(|(number, _)| {
+                let tenant = policy.tenants.get(number)?;
+                Some(Says {
+                    adopt: tenant.adopt,
+                    capped: tenant.cap.is_some(),
+                    receives: policy.limits_received(number),
+                })
+            })
         });
         Ok(Self {
             host: Host::open(ns)?,
@@ -131,6 +137,7 @@ impl Theirs {
             capacity: policy.map(|policy| policy.capacity).unwrap_or_default(),
             found: RefCell::default(),
             taken: RefCell::default(),
+            received: RefCell::default(),
         })
     }
 
@@ -169,6 +176,7 @@ impl Theirs {
     ) -> Watch {
         let mut taken = self.taken.borrow_mut();
         let ports: Vec<(usize, &Face)> = ports.collect();
+        self.look_at_roots(&ports, survey);
         // An interface that has come anew brings nothing along.
         taken.retain(|port, taken| {
             let is_it = |(other, face): &(usize, &Face)| other == port && face.index == taken.index;
@@ -228,6 +236,34 @@ impl Theirs {
         watch.interfaces.extend(redirects.redirects());
         self.found.replace(found);
         watch
+    }
+
+    /// Looks at the roots of ports where another program has a discipline and nicety is to limit. What cannot be read
+    /// is somebody else's all the same.
+    fn look_at_roots(&self, ports: &[(usize, &Face)], survey: &Survey) {
+        let theirs = |(port, face): &&(usize, &Face)| {
+            self.receives(*port) && matches!(survey.at_root(face), PortLimit::Foreign(_))
+        };
+        let theirs: Vec<&(usize, &Face)> = ports.iter().filter(theirs).collect();
+        let indexes = theirs.iter().map(|(_, face)| face.index).collect();
+        let host = match theirs.is_empty() {
+            true => BTreeMap::new(),
+            false => self.host.read(&indexes).unwrap_or_default(),
+        };
+        let found = theirs
+            .iter()
+            .filter_map(|(port, face)| Some((*port, adopt::look(face.index, &host).receives?)));
+        self.received.replace(found.collect());
+    }
+
+    /// Whether what a port receives is limited.
+    pub(super) fn receives(&self, port: usize) -> bool {
+        self.says(port).receives
+    }
+
+    /// What limits what a port receives, where that is another program's.
+    pub(super) fn at_root(&self, port: usize) -> Option<Result<Adopted, Unknown>> {
+        self.received.borrow().get(&port).cloned()
     }
 
     /// What others have at a port now.

@@ -210,7 +210,13 @@ fn port(inventory: &Inventory, request: LimitRequest<'_>) -> Result<Limit, Error
         },
         rounded: (rate != request.max).then(|| format!("{} → {rate}: whole kbit/s", request.max)),
         rate,
-        burst: shaper::burst_bytes(Shape { rate, wire: false }, BURST),
+        burst: shaper::burst_bytes(
+            Shape {
+                wire: false,
+                ..Shape::wire(rate)
+            },
+            BURST,
+        ),
         switched,
     })
 }

@@ -1,0 +1,134 @@
+//! Packets a second, with real frames.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Running, alone};
+use crate::uplink::{POLICY, Uplink};
+
+fn policy(key: &str) -> String {
+    POLICY.replace("ports = \"a1\"", &format!("ports = \"a1\"\n{key}"))
+}
+
+/// As many datagrams of 18 bytes as the system sends.
+const SMALL: &str = "exec dd if=/dev/zero bs=18 >/dev/udp/192.0.2.99/9";
+
+/// The mean rate of the first limited tenant over some periods, once it is near its limit.
+fn mean(daemon: &mut Running, uplink: &Uplink, of: impl Fn(&Value) -> &Value) -> f64 {
+    let (mut last, mut rates) = (0, Vec::new());
+    daemon.until("packets at their limit", |_| {
+        let status = uplink.status();
+        let period = status["periods"].as_u64().unwrap();
+        let state = &of(&status)["tenants"][0];
+        let (rate, limit) = (&state["rate_pps"], &state["limit_pps"]);
+        let (Some(rate), Some(limit)) = (rate.as_f64(), limit.as_f64()) else {
+            return false;
+        };
+        if period != last && (!rates.is_empty() || (rate > 0.9 * limit && rate < 1.1 * limit)) {
+            rates.push(rate);
+        }
+        last = period;
+        rates.len() == 10
+    });
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+#[test]
+fn a_flood_of_small_packets_is_held_to_its_packets() {
+    let _alone = alone();
+    let test = "a_flood_of_small_packets_is_held_to_its_packets";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let before = uplink.lab.state();
+    fs::write(uplink.path("policy.toml"), policy("max_pps = 2000")).unwrap();
+    let mut daemon = uplink.daemon(&[]);
+    let limits = || uplink.lab.sh("tc qdisc show");
+    let flood = uplink.start("a", SMALL);
+    let sent = mean(&mut daemon, &uplink, |status| &status["packets"]);
+    // A machine with other work may miss some; more than that, and a burst, never passes.
+    assert!((1700.0..2040.0).contains(&sent), "{sent}");
+    assert!(limits().contains("peakrate 24608Kbit"), "{}", limits());
+
+    // It is killed: the limit stays, and the next one goes on.
+    daemon.signal(Signal::KILL);
+    daemon.wait();
+    assert!(limits().contains("peakrate 24608Kbit"), "{}", limits());
+    let mut daemon = uplink.daemon(&[]);
+    let sent = mean(&mut daemon, &uplink, |status| &status["packets"]);
+    assert!((1700.0..2040.0).contains(&sent), "{sent}");
+
+    // Without the key packets are not limited any more, and bits are.
+    let path = uplink.path("policy.toml");
+    fs::write(&path, POLICY).unwrap();
+    uplink.police(&["reload"]).run().assert_code(0);
+    daemon.until("no limit of packets", |_| !limits().contains("peakrate"));
+    assert!(uplink.status().get("packets").is_none());
+    drop(flood);
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    uplink.lab.assert_state(&before);
+}
+
+#[test]
+fn packets_that_come_are_limited_too_and_told() {
+    let _alone = alone();
+    let test = "packets_that_come_are_limited_too_and_told";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let before = uplink.lab.state();
+    let dir = uplink.dir.path().to_str().unwrap();
+    uplink.lab.sh(&crate::receive::FAR.replace("DIR", dir));
+    let path = uplink.path("policy.toml");
+    fs::write(&path, policy("rx_max_pps = 1000\nmax_pps = 3000")).unwrap();
+    let words = ["run", path.to_str().unwrap(), "--dry-run", "--periods", "1"];
+    let said = uplink.police(&words).run().assert_code(0).stdout.clone();
+    assert!(said.contains("a1 (a): sends "), "{said}");
+    assert!(said.contains(", at most 3000 packets/s\n"), "{said}");
+    assert!(said.contains(", at most 1000 packets/s\n"), "{said}");
+    let mut daemon = uplink.daemon(&[]);
+    let _flood = uplink.start("u", "exec dd if=/dev/zero bs=18 >/dev/udp/192.0.2.11/9");
+    let come = mean(
+        &mut daemon,
+        &uplink,
+        |status| &status["received"]["packets"],
+    );
+    assert!((850.0..1060.0).contains(&come), "{come}");
+    let table = uplink.police(&["status"]).run();
+    let table = &table.assert_code(0).stdout;
+    assert!(table.contains("packets/s"), "{table}");
+    daemon.signal(Signal::TERM);
+    daemon.wait().assert_code(0);
+    drop(_flood);
+    uplink.lab.assert_state(&before);
+}
+
+#[test]
+fn numbers_of_packets_that_make_no_sense_are_refused() {
+    let _alone = alone();
+    let test = "numbers_of_packets_that_make_no_sense_are_refused";
+    let Some(uplink) = Uplink::new(test) else {
+        return;
+    };
+    let path = uplink.path("policy.toml");
+    for (key, wanted) in [
+        ("max_pps = 0", "max_pps = 0"),
+        ("max_pps = -5", "max_pps = -5"),
+        ("max_pps = \"many\"", "at least 10, as in max_pps = 20000"),
+        ("rx_max_pps = 9", "rx_max_pps = 9"),
+        (
+            "max_pps = 60000",
+            "max_pps = 60000 is above the 59523 packets that the link carries a second; lower it",
+        ),
+        ("max_pp = 5", "did you mean \"max_pps\"?"),
+    ] {
+        fs::write(&path, policy(key)).unwrap();
+        let ended = uplink.police(&["run", path.to_str().unwrap()]).run();
+        ended.assert_code(2);
+        let line = ended.only_line();
+        assert!(line.contains(wanted), "{line}");
+    }
+}
