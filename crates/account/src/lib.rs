@@ -6,6 +6,7 @@
 //!
 //! What each count means, and its limits: `docs/methodology/accounting.md`.
 
+pub mod drops;
 pub mod fate;
 pub mod latency;
 pub mod port;

@@ -13,14 +13,12 @@ use crate::loaded::{Loaded, Settings, lacks};
 use crate::names::{Named, Raw, TesterPorts};
 use crate::object;
 use crate::refusal::{Refusal, refused};
-use crate::symbols::Symbols;
+use crate::symbols::{SYMBOLS, Symbols};
 
 /// Most numbers of a stream that have a cause each: 128 MiB.
 pub const NUMBERS_MAX: u64 = 1 << 27;
 /// Numbers that there is room for at least.
 const NUMBERS_MIN: u64 = 1 << 20;
-/// The kernel's functions and where they are.
-const SYMBOLS: &str = "/proc/kallsyms";
 /// Wait for programs under way where the kernel offers nothing better.
 const GRACE: Duration = Duration::from_millis(50);
 /// Ethernet header, which a frame's IPv4 packet is without.

@@ -15,6 +15,7 @@ pub mod counted;
 pub mod cpu;
 pub mod cpu_list;
 pub mod disturbance;
+pub mod drops;
 pub mod estimate;
 pub mod facts;
 pub mod fate;

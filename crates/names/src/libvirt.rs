@@ -4,7 +4,7 @@ use nicety_packet::MacAddr;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::name::{DomainPort, PciAddress};
+use crate::name::{DomainPort, Name, PciAddress};
 use crate::resolution::{Absent, Found};
 
 /// Deepest element that is read, and most interfaces of a domain: libvirt's own descriptions have a few.
@@ -208,6 +208,27 @@ fn pci(element: &BytesStart<'_>) -> Result<Option<PciAddress>, BadXml> {
 }
 
 impl Domain {
+    /// The interfaces of the host that it has, with their names.
+    pub fn names(&self) -> Vec<(String, Name)> {
+        let interfaces = self.interfaces.iter().enumerate();
+        let named = interfaces.filter_map(|(at, one)| {
+            let device = one.device.clone()?;
+            let number = one
+                .alias
+                .as_deref()
+                .and_then(|alias| alias.strip_prefix("net"));
+            let port = match (number.and_then(|number| number.parse().ok()), one.mac) {
+                (Some(number), _) => DomainPort::Net(number),
+                // A user may have set another alias.
+                (None, Some(mac)) => DomainPort::Mac(mac),
+                (None, None) => DomainPort::Net(u32::try_from(at).ok()?),
+            };
+            let domain = self.name.clone();
+            Some((device, Name::Libvirt { domain, port }))
+        });
+        named.collect()
+    }
+
     /// One of its interfaces. `domain` is the name that was asked for.
     pub fn port(&self, domain: &str, port: DomainPort) -> Found {
         let missing = || {
@@ -277,6 +298,24 @@ mod tests {
             Found::Several(names) => format!("several: {}", names.join(" ")),
             Found::OneOf(names) => names.join(" "),
             Found::Absent(why) => why.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_name_of_an_interface_leads_back_to_it() {
+        let domain = interfaces(LIVE).unwrap();
+        let names = domain.names();
+        assert!(names.len() > 2, "{names:?}");
+        for (device, name) in names {
+            let Name::Libvirt { domain: of, port } = name else {
+                panic!("{name}");
+            };
+            let found = domain.port(&of, port);
+            let several = matches!(&found, Found::Several(all) if all.contains(&device));
+            assert!(
+                several || found == Found::Interface(device.clone()),
+                "{device}: {found:?}"
+            );
         }
     }
 

@@ -22,6 +22,7 @@ pub mod log;
 pub mod metrics;
 pub mod names;
 mod originals;
+pub mod owners;
 mod policy_file;
 mod ports;
 pub mod record;

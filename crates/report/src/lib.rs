@@ -12,6 +12,7 @@ mod confidence;
 pub mod csv;
 mod directions;
 mod document;
+pub mod drops;
 mod error;
 mod estimate;
 pub mod facts;

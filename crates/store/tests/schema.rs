@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use nicety_model::compare::Comparison;
+use nicety_model::drops::DropsReport;
 use nicety_model::finding::{Advice, RuleReports};
 use nicety_model::fleet::FleetReport;
 use nicety_model::history::{RunList, Trend};
@@ -74,6 +75,7 @@ fn schemas_are_those_of_the_types() {
     check::<LimitReport>("limit");
     check::<PacingReport>("pacing");
     check::<ProbeReport>("probe");
+    check::<DropsReport>("drops");
     check::<RunList>("run-list");
     check::<Trend>("trend");
     check::<Policed>("policed");
@@ -89,7 +91,7 @@ fn schemas_are_those_of_the_types() {
     check::<RestoreReport>("police-restore");
     check::<ImportReport>("police-import");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 39, "schema/ holds the generated schemas only");
+    assert_eq!(files, 40, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.
