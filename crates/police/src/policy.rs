@@ -44,6 +44,8 @@ pub struct Policy {
     pub headroom: f64,
     /// Time between two decisions, 100 ms to 60 s.
     pub period: Duration,
+    /// Count what the kernel drops of the tenants' packets.
+    pub drops: bool,
     /// Where hosts share the tenants' totals; none: this host alone.
     pub cluster: Option<Cluster>,
     /// Tenants, in the order of the file.

@@ -180,6 +180,7 @@ fn four() -> Policy {
     Policy {
         capacity: BitRate::from_mbit(1000),
         headroom: 0.05,
+        drops: false,
         period: Duration::from_secs(1),
         cluster: None,
         tenants: vec![

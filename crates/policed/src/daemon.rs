@@ -28,6 +28,7 @@ use nicety_police::{Controller, Policy, PortName, Tuning};
 use crate::admission::check;
 use crate::board::{Board, Shown};
 use crate::cluster::{self, Cluster};
+use crate::drops::Counter;
 use crate::guests::{self, Channels, Softs};
 use crate::log::Log;
 use crate::names::{Bound, Start};
@@ -107,6 +108,8 @@ pub struct Daemon {
     softs: Arc<Softs>,
     notifier: Notifier,
     record: Option<Recorder>,
+    /// Counts dropped packets, where the policy wants that.
+    drops: Option<Counter>,
     /// Its part in a cluster, where the policy names one.
     cluster: Option<Cluster>,
     requests: Receiver<ServiceRequest>,
@@ -182,6 +185,7 @@ impl Daemon {
             softs,
             notifier: Notifier::new(),
             record: None,
+            drops: policy.drops.then(Counter::start),
             cluster,
             requests,
             log,
@@ -331,6 +335,8 @@ impl Daemon {
         }
         self.report_decision(&decision);
         if counts {
+            self.share_ports(&decision);
+            self.report_drops();
             self.publish(decision, begin);
         }
         self.last = Some(after?);

@@ -12,6 +12,7 @@ pub mod board;
 pub mod client;
 pub mod cluster;
 pub mod daemon;
+mod drops;
 pub mod dry_run;
 mod error;
 mod functions;

@@ -105,6 +105,9 @@ impl PolicyFile {
             period: link
                 .and_then(|link| link.period)
                 .map_or(DEFAULT_PERIOD, |time| time.0),
+            drops: link
+                .and_then(|link| link.drops)
+                .is_some_and(|drops| drops.0),
             cluster: (self.cluster.as_ref()).map(|cluster| cluster.get_ref().cluster()),
             tenants: self
                 .tenant

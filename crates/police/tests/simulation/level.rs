@@ -51,6 +51,7 @@ fn policy(tenants: Vec<Tenant>) -> Policy {
     Policy {
         capacity: BitRate::from_bps(CAPACITY),
         headroom: HEADROOM,
+        drops: false,
         period: Duration::from_secs(1),
         cluster: None,
         tenants,

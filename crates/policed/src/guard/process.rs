@@ -137,6 +137,7 @@ impl Held {
         let policy = Policy {
             capacity: BitRate(u64::MAX),
             headroom: 0.0,
+            drops: false,
             period: DEFAULT_PERIOD,
             cluster: None,
             tenants: tenants.collect(),
