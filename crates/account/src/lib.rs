@@ -8,6 +8,7 @@
 
 pub mod drops;
 pub mod fate;
+pub mod hops;
 pub mod latency;
 pub mod port;
 pub mod probes;

@@ -10,24 +10,11 @@
 #include <bpf/bpf_tracing.h>
 
 #include "maps.bpf.h"
-#include "netns.bpf.h"
+#include "skb.bpf.h"
 
 // The kernel numbers namespaces from here on (include/linux/proc_ns.h, PROC_DYNAMIC_FIRST).
 #define FIRST_NAMESPACE 0xF0000000U
 #define STACK 8
-
-struct net_device {
-	char name[16];
-	int ifindex;
-	possible_net_t nd_net;
-} __attribute__((preserve_access_index));
-
-struct sk_buff {
-	struct net_device *dev;
-	int skb_iif;
-	unsigned int end;
-	unsigned char *head;
-} __attribute__((preserve_access_index));
 
 struct skb_shared_info {
 	unsigned short gso_segs;

@@ -56,6 +56,33 @@ pub(crate) mod rest {
     pub(crate) const WORDS: usize = 2;
 }
 
+/// `struct order` of `bpf/hops.bpf.c`.
+pub(crate) mod hop_order {
+    pub(crate) const TRIAL: usize = 0;
+    pub(crate) const OPEN: usize = 1;
+    pub(crate) const RECORDS: usize = 2;
+    pub(crate) const UNNOTED: usize = 3;
+    pub(crate) const WORDS: usize = 8;
+}
+
+/// Records that are kept, `RECORDS` there; each is of the words frame, sent, at, station.
+pub(crate) const RECORDS: usize = 1 << 18;
+/// Words of `struct record` there.
+pub(crate) const RECORD_WORDS: usize = 4;
+/// Length of windows and the pause between them together, in nanoseconds, `PERIOD` there.
+pub(crate) const PERIOD: u64 = 1 << 26;
+
+/// `struct station_key` there: device, kind.
+pub(crate) type StationKey = [u64; 2];
+
+/// `struct station` there.
+pub(crate) mod station {
+    pub(crate) const NUMBER: usize = 0;
+    pub(crate) const NETNS: usize = 1;
+    pub(crate) const NAME: usize = 2;
+    pub(crate) const WORDS: usize = 4;
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -105,6 +132,25 @@ mod tests {
         assert_eq!(known, (vec![0, 1, 2], size_of::<PlaceKey>() / 8));
         let known = layout(&btf, "rest", &["packets"]);
         assert_eq!(known, (vec![rest::PACKETS], rest::WORDS));
+    }
+
+    #[test]
+    fn words_of_hops_are_where_the_program_has_them() {
+        let test = "words_of_hops_are_where_the_program_has_them";
+        let Some(btf) = types(test, object::HOPS) else {
+            return;
+        };
+        use hop_order::{OPEN, RECORDS, TRIAL, UNNOTED, WORDS};
+        let fields = ["trial", "open", "records", "unnoted"];
+        let places = vec![TRIAL, OPEN, RECORDS, UNNOTED];
+        assert_eq!(layout(&btf, "order", &fields), (places, WORDS));
+        let known = layout(&btf, "record", &["frame", "sent", "at", "station"]);
+        assert_eq!(known, (vec![0, 1, 2, 3], RECORD_WORDS));
+        let places = vec![station::NUMBER, station::NETNS, station::NAME];
+        let known = layout(&btf, "station", &["number", "netns", "name"]);
+        assert_eq!(known, (places, station::WORDS));
+        let known = layout(&btf, "station_key", &["device", "kind"]);
+        assert_eq!(known, (vec![0, 1], size_of::<StationKey>() / 8));
     }
 
     #[test]

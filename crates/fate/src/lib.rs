@@ -12,6 +12,7 @@
 
 mod btf;
 mod drops;
+mod hops;
 mod kernel;
 mod layout;
 mod loaded;
@@ -22,6 +23,7 @@ mod symbols;
 mod watch;
 
 pub use drops::{Drops, PLACES, Read};
+pub use hops::{Hops, Passed};
 pub use names::{Named, TesterPorts};
 pub use object::missing;
 pub use refusal::Refusal;

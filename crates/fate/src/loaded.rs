@@ -177,7 +177,7 @@ pub(crate) fn load_program(
 }
 
 /// As [`refused`]; of what the verifier refuses, its last word.
-fn refused_load(error: &ProgramError) -> Refusal {
+pub(crate) fn refused_load(error: &ProgramError) -> Refusal {
     match error {
         ProgramError::LoadError {
             io_error,

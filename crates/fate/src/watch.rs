@@ -168,19 +168,19 @@ fn clear(words: &[AtomicU64]) {
     }
 }
 
-fn set(mapping: &Mapping, at: usize, value: u64) {
+pub(crate) fn set(mapping: &Mapping, at: usize, value: u64) {
     if let Some(word) = mapping.words().get(at) {
         word.store(value, Ordering::SeqCst);
     }
 }
 
-fn get(mapping: &Mapping, at: usize) -> u64 {
+pub(crate) fn get(mapping: &Mapping, at: usize) -> u64 {
     let word = mapping.words().get(at);
     word.map_or(0, |word| word.load(Ordering::Relaxed))
 }
 
 /// Waits until every program that runs now has ended: membarrier(2) waits for an RCU grace period.
-fn grace() {
+pub(crate) fn grace() {
     if membarrier(MembarrierCommand::Global).is_err() {
         // Refused where CPUs run without a tick (nohz_full).
         std::thread::sleep(GRACE);

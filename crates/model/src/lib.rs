@@ -25,6 +25,7 @@ pub mod frame;
 pub mod frames;
 pub mod hardware;
 pub mod history;
+pub mod hop;
 pub mod host_list;
 pub mod interface_name;
 pub mod journal;

@@ -13,6 +13,9 @@ const MOST_INTERFACES: usize = 1_024;
 /// Longest text of a name, an alias or a device, in bytes.
 const LONGEST: usize = 4_096;
 
+/// Types of interface that are none of the host's.
+const NO_INTERFACE: [&str; 4] = ["vhostuser", "user", "vdpa", "hostdev"];
+
 /// A domain in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
@@ -211,6 +214,7 @@ impl Domain {
     /// The interfaces of the host that it has, with their names.
     pub fn names(&self) -> Vec<(String, Name)> {
         let interfaces = self.interfaces.iter().enumerate();
+        let interfaces = interfaces.filter(|(_, one)| !NO_INTERFACE.contains(&one.kind.as_str()));
         let named = interfaces.filter_map(|(at, one)| {
             let device = one.device.clone()?;
             let number = one
@@ -265,7 +269,7 @@ impl Domain {
         }
         match (last.kind.as_str(), &last.device, last.pci) {
             ("hostdev", _, Some(address)) => Found::Device(address),
-            ("vhostuser" | "user" | "vdpa" | "hostdev", _, _) => {
+            (kind, _, _) if NO_INTERFACE.contains(&kind) => {
                 Found::Absent(Absent::Kind(last.kind.clone()))
             }
             (_, Some(device), _) => Found::Interface(device.clone()),

@@ -68,6 +68,8 @@ pub fn answer(report: &DropsReport) -> String {
     };
     let share = match (report.packets, first.packets) {
         (all, own) if all == own => "all".to_owned(),
+        // Not rounded to all of them.
+        (all, own) if own as f64 >= 0.99 * all as f64 => "nearly all".to_owned(),
         (all, own) => number::share(own as f64 / all as f64),
     };
     let because = match meaning(place) {

@@ -248,6 +248,7 @@ pub(crate) fn lines(groups: &[Group<'_>], most: usize) -> Vec<String> {
             let of = match fate.of {
                 FateOf::Overload => "just above the throughput",
                 FateOf::Confirm => "at the throughput",
+                FateOf::Latency => "at the load of latency",
             };
             lines.push(format!(
                 "{}, {of} ({} frames/s, {} of {} lost): {}.",

@@ -21,6 +21,7 @@ mod figure;
 mod fleet;
 mod guests;
 mod history;
+mod hops;
 pub mod host;
 pub mod json;
 pub mod junit;

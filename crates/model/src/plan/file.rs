@@ -85,7 +85,7 @@ pub(super) struct SearchFile {
     /// Length of the confirm trial with its unit (ms, s, m, h), as in `30s`; `0s` for none.
     pub(super) confirm: Option<Time>,
     /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
-    /// `drops` in any case, `off` never.
+    /// `drops` in any case, `off` never; `hops` as `drops`, and how long frames are where.
     pub(super) fate: Option<FateMode>,
 }
 

@@ -45,7 +45,8 @@ pub struct BenchArgs {
     /// Search the throughput this way. Without it, the plan decides.
     #[arg(long, value_name = "NAME", value_parser = words::PRESET, help_heading = heading::HOW)]
     pub preset: Option<Preset>,
-    /// Follow lost frames to where the kernel drops them, in trials of their own. Without it, the plan decides.
+    /// Follow lost frames to where the kernel drops them, and with hops find out where frames wait, in trials of
+    /// their own. Without it, the plan decides.
     #[arg(long, value_name = "MODE", value_parser = words::FATE, help_heading = heading::HOW)]
     pub fate: Option<FateMode>,
     /// Spend at most this long. The report says what was left out.

@@ -28,7 +28,7 @@ pub struct DropsArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = window, help_heading = heading::HOW)]
     pub window: Duration,
     /// Print again after each window, until Ctrl-C; with --json a line for each.
-    #[arg(short, long, help_heading = heading::HOW)]
+    #[arg(long, help_heading = heading::HOW)]
     pub follow: bool,
     /// Show at most this many places in the table.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..), help_heading = heading::OUTPUT)]
