@@ -56,6 +56,15 @@ impl Owners {
         here.then(|| self.names.get(&index)).flatten()
     }
 
+    /// Whether an interface of the host or an owner has this name.
+    pub fn knows(&self, name: &str) -> bool {
+        let owners = self.interfaces.values().chain(self.namespaces.values());
+        let mut called = owners.flat_map(|owner| [Some(&owner.name), owner.interface.as_ref()]);
+        name == DropOwner::host().name
+            || self.names.values().any(|known| known == name)
+            || called.any(|known| known.is_some_and(|known| known == name))
+    }
+
     fn of_interface(&self, netns: u64, name: &str) -> Option<&DropOwner> {
         self.interfaces.get(&(netns, name.to_owned()))
     }

@@ -22,6 +22,13 @@ pub fn run(args: &DropsArgs) -> Result<Exit, Failure> {
     let mut drops = Drops::open(PLACES).map_err(refused)?;
     let only = named::only(args.only.as_deref())?;
     let mut before = owners::find()?;
+    if let Some(only) = only.as_deref()
+        && !before.owners.knows(only)
+    {
+        return Err(Failure::usage(anyhow!(
+            "no interface and no owner of one here is called {only}; nicety drops without a name shows them"
+        )));
+    }
     let mut events = Events::start(Stream::Output)?;
     if !args.follow {
         output::say(&format!("watching for {:?}; Ctrl-C ends it", args.window));

@@ -117,6 +117,14 @@ fn places_of_one_function_are_one_line_and_copies_stand_apart() {
 }
 
 #[test]
+fn a_name_that_is_nowhere_is_not_known() {
+    for name in ["eth0", "tap1", "db", "docker 3f2a", "host"] {
+        assert!(owners().knows(name), "{name}");
+    }
+    assert!(!owners().knows("tap9"));
+}
+
+#[test]
 fn one_interface_or_owner_is_picked() {
     let drops = [
         dropped((HERE, 3, "tap0"), 2, "FULL_RING", 10),

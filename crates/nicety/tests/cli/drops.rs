@@ -159,6 +159,9 @@ fn packets_are_of_the_guest_and_the_container_whose_they_were() {
     host.send();
     let text = running.wait().assert_code(0).stdout.clone();
     assert!(text.contains("300") && !text.contains("tap0"), "{text}");
+    let wrong = host.lab.inside(nicety(["drops", "web02"])).run();
+    let line = "no interface and no owner of one here is called web02; nicety drops without a name shows them";
+    assert_eq!(wrong.assert_code(2).only_line(), line);
     let running = host.start(&["web01", "--window", "3s"]);
     host.send();
     let text = running.wait().assert_code(0).stdout.clone();
