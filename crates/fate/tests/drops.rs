@@ -1,6 +1,7 @@
 //! Packets that the kernel of this machine drops, counted by the program itself.
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "a test fails by panicking and says what it skips"
 )]

@@ -24,7 +24,7 @@ pub(crate) fn blocks(groups: &[Group<'_>], most: usize) -> Vec<Block> {
             )));
             continue;
         }
-        blocks.push(Block::Table(table(&group.name.to_string(), hops)));
+        blocks.push(Block::Table(table(group.name, hops)));
         blocks.push(Block::text(sampled(fate, hops)));
     }
     if told.len() > most {
@@ -60,7 +60,7 @@ fn table(name: &str, hops: &HopReport) -> Table {
         false => Cell::absent(),
     };
     Table::of(
-        &format!("{name}, µs"),
+        format!("{name}, µs"),
         &lines,
         columns![|(from, to, time, cpus)|
             "from" Name: *from;
