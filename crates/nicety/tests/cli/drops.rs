@@ -111,9 +111,15 @@ fn json(text: &str) -> Value {
 }
 
 /// Packets of an owner's place with one of these reasons, and that place.
-fn place<'v>(report: &'v Value, kind: &str, reasons: &[&str]) -> (String, &'v Value, u64) {
+fn place<'v>(
+    report: &'v Value,
+    (kind, interface): (&str, &str),
+    reasons: &[&str],
+) -> (String, &'v Value, u64) {
     let owners = report["owners"].as_array().unwrap();
-    let owner = owners.iter().find(|of| of["owner"]["kind"] == kind);
+    // Others of this kind may be on the machine.
+    let is = |of: &&Value| of["owner"]["kind"] == kind && of["owner"]["interface"] == interface;
+    let owner = owners.iter().find(is);
     let owner = owner.unwrap_or_else(|| panic!("no {kind} in {report:#}"));
     let places = owner["places"].as_array().unwrap();
     let fits = |place: &&Value| reasons.contains(&place["reason"].as_str().unwrap_or(""));
@@ -141,14 +147,14 @@ fn packets_are_of_the_guest_and_the_container_whose_they_were() {
     let ended = running.wait();
     let report = json(&ended.assert_code(0).stdout);
     // Its queue holds ten, and the queueing discipline before it ten more at most.
-    let (name, line, packets) = place(&report, "guest", &["FULL_RING", "QDISC_DROP"]);
+    let (name, line, packets) = place(&report, ("guest", "tap0"), &["FULL_RING", "QDISC_DROP"]);
     assert_eq!(
         (name.as_str(), line["towards"].as_str()),
         ("web01", Some("to"))
     );
     assert_eq!(line["device"], "tap0");
     assert!((475..=490).contains(&packets), "{report:#}");
-    let (name, line, packets) = place(&report, "container", &["NETFILTER_DROP"]);
+    let (name, line, packets) = place(&report, ("container", "c1"), &["NETFILTER_DROP"]);
     assert!(name.starts_with("sleep (pid "), "{name}");
     assert_eq!((line["towards"].as_str(), packets), (Some("from"), 300));
     assert_eq!(line["device"], "c1");
