@@ -6,7 +6,9 @@
 //!
 //! What each count means, and its limits: `docs/methodology/accounting.md`.
 
+pub mod drops;
 pub mod fate;
+pub mod hops;
 pub mod latency;
 pub mod port;
 pub mod probes;

@@ -13,17 +13,8 @@
 #include <bpf/bpf_tracing.h>
 
 #include "maps.bpf.h"
-#include "netns.bpf.h"
-#include "stamp.bpf.h"
+#include "skb.bpf.h"
 
-#define TYPE_IPV4 0x0800
-#define TYPE_TAG 0x8100
-#define TYPE_SERVICE_TAG 0x88a8
-#define IP_LENGTH 2
-#define IP_PROTOCOL 9
-#define TAGS_MAX 2
-// mac_header of a frame that has none yet.
-#define UNSET 0xffff
 // Causes have the numbers 1 to 254; 255 stands for all others.
 #define CAUSES_MAX 254
 #define OTHER_CAUSE 255
@@ -39,21 +30,6 @@ const volatile __u32 total_length = 46;
 // Reasons for which copies are thrown away while the frame itself goes on: they explain a loss only
 // where nothing else does.
 const volatile __u8 weak[REASONS] = {};
-
-struct net_device {
-	char name[16];
-	int ifindex;
-	possible_net_t nd_net;
-} __attribute__((preserve_access_index));
-
-struct sk_buff {
-	struct net_device *dev;
-	int skb_iif;
-	unsigned int end;
-	unsigned char *head;
-	unsigned char *data;
-	__u16 mac_header;
-} __attribute__((preserve_access_index));
 
 struct skb_shared_info {
 	unsigned short gso_segs;
@@ -122,45 +98,6 @@ struct {
 } causes SEC(".maps");
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-struct stamp {
-	__u8 stream;
-	__u8 trial;
-	__u32 sequence;
-	__u32 total_length;
-};
-
-// The frame's first bytes behind its Ethernet header, with up to two tags taken out.
-static __always_inline bool read_stamp(const struct sk_buff *skb, struct stamp *stamp)
-{
-	// Two bytes in front align the IPv4 header.
-	__u8 buffer[2 + ETHERNET_BYTES + HEAD_BYTES + 6] __attribute__((aligned(8)));
-	__u8 *frame = buffer + 2;
-	const __u8 *ip = frame + ETHERNET_BYTES;
-	const unsigned char *at = skb->head;
-	__u16 mac = skb->mac_header;
-	__u16 type;
-
-	at = mac == UNSET ? skb->data : at + mac;
-#pragma clang loop unroll(full)
-	for (int tags = 0; tags <= TAGS_MAX; tags++) {
-		if (bpf_probe_read_kernel(frame, ETHERNET_BYTES + HEAD_BYTES, at))
-			return false;
-		type = *(__u16 *)(frame + 12);
-		if (type != bpf_htons(TYPE_TAG) && type != bpf_htons(TYPE_SERVICE_TAG))
-			break;
-		at += TAG_BYTES;
-	}
-	if (type != bpf_htons(TYPE_IPV4) || *(__u16 *)(ip + STAMP) != bpf_htons(MAGIC) ||
-	    ip[IP_PROTOCOL] != 17 ||
-	    (*(__u32 *)(ip + IP_SOURCE) & bpf_htonl(NETWORK_MASK)) != bpf_htonl(NETWORK))
-		return false;
-	stamp->stream = ip[STAMP_STREAM];
-	stamp->trial = ip[STAMP_TRIAL];
-	stamp->sequence = bpf_ntohl(*(__u32 *)(ip + STAMP_SEQUENCE));
-	stamp->total_length = bpf_ntohs(*(__u16 *)(ip + IP_LENGTH));
-	return true;
-}
 
 // The number of a cause, made when it is seen for the first time.
 static __always_inline __u64 number_of(void *ctx, const struct sk_buff *skb, struct order *ordered,

@@ -1,4 +1,4 @@
-//! Where the words of the structs shared with `bpf/fate.bpf.c` are.
+//! Where the words of the structs shared with `bpf/fate.bpf.c` and `bpf/drops.bpf.c` are.
 
 /// Causes with a number of their own, `CAUSES_MAX` there.
 pub(crate) const CAUSES_MAX: u32 = 254;
@@ -37,6 +37,52 @@ pub(crate) mod cause {
     pub(crate) const WORDS: usize = 24;
 }
 
+/// `struct place_key` of `bpf/drops.bpf.c`: location; namespace and interface; receiver and reason.
+pub(crate) type PlaceKey = [u64; 3];
+
+/// `struct place` of `bpf/drops.bpf.c`.
+pub(crate) mod place {
+    pub(crate) const EVENTS: usize = 0;
+    pub(crate) const PACKETS: usize = 1;
+    pub(crate) const NAME: usize = 2;
+    pub(crate) const NAME_WORDS: usize = 2;
+    pub(crate) const STACK: usize = 4;
+    pub(crate) const WORDS: usize = 12;
+}
+
+/// `struct rest` of `bpf/drops.bpf.c`.
+pub(crate) mod rest {
+    pub(crate) const PACKETS: usize = 1;
+    pub(crate) const WORDS: usize = 2;
+}
+
+/// `struct order` of `bpf/hops.bpf.c`.
+pub(crate) mod hop_order {
+    pub(crate) const TRIAL: usize = 0;
+    pub(crate) const OPEN: usize = 1;
+    pub(crate) const RECORDS: usize = 2;
+    pub(crate) const UNNOTED: usize = 3;
+    pub(crate) const WORDS: usize = 8;
+}
+
+/// Records that are kept, `RECORDS` there; each is of the words frame, sent, at, station.
+pub(crate) const RECORDS: usize = 1 << 18;
+/// Words of `struct record` there.
+pub(crate) const RECORD_WORDS: usize = 4;
+/// Length of windows and the pause between them together, in nanoseconds, `PERIOD` there.
+pub(crate) const PERIOD: u64 = 1 << 26;
+
+/// `struct station_key` there: device, kind.
+pub(crate) type StationKey = [u64; 2];
+
+/// `struct station` there.
+pub(crate) mod station {
+    pub(crate) const NUMBER: usize = 0;
+    pub(crate) const NETNS: usize = 1;
+    pub(crate) const NAME: usize = 2;
+    pub(crate) const WORDS: usize = 4;
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -62,18 +108,57 @@ mod tests {
         (fields.iter().map(place).collect(), found.size() / 8)
     }
 
-    #[test]
-    fn words_are_where_the_program_has_them() {
-        let Some(bytes) = object::FATE else {
-            println!(
-                "SKIP words_are_where_the_program_has_them: {}",
-                object::MISSING
-            );
-            return;
+    /// Types of an object; says `SKIP` where it is not built in.
+    fn types(test: &str, object: Option<&[u8]>) -> Option<Btf> {
+        let Some(bytes) = object else {
+            println!("SKIP {test}: {}", object::MISSING);
+            return None;
         };
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
-        let btf = Btf::from_bytes(&extract_btf_from_file(file.path()).unwrap()).unwrap();
+        Some(Btf::from_bytes(&extract_btf_from_file(file.path()).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn words_of_drops_are_where_the_program_has_them() {
+        let test = "words_of_drops_are_where_the_program_has_them";
+        let Some(btf) = types(test, object::DROPS) else {
+            return;
+        };
+        let places = [place::EVENTS, place::PACKETS, place::NAME, place::STACK];
+        let known = layout(&btf, "place", &["events", "packets", "name", "stack"]);
+        assert_eq!(known, (places.to_vec(), place::WORDS));
+        let known = layout(&btf, "place_key", &["location", "netns", "received_at"]);
+        assert_eq!(known, (vec![0, 1, 2], size_of::<PlaceKey>() / 8));
+        let known = layout(&btf, "rest", &["packets"]);
+        assert_eq!(known, (vec![rest::PACKETS], rest::WORDS));
+    }
+
+    #[test]
+    fn words_of_hops_are_where_the_program_has_them() {
+        let test = "words_of_hops_are_where_the_program_has_them";
+        let Some(btf) = types(test, object::HOPS) else {
+            return;
+        };
+        use hop_order::{OPEN, RECORDS, TRIAL, UNNOTED, WORDS};
+        let fields = ["trial", "open", "records", "unnoted"];
+        let places = vec![TRIAL, OPEN, RECORDS, UNNOTED];
+        assert_eq!(layout(&btf, "order", &fields), (places, WORDS));
+        let known = layout(&btf, "record", &["frame", "sent", "at", "station"]);
+        assert_eq!(known, (vec![0, 1, 2, 3], RECORD_WORDS));
+        let places = vec![station::NUMBER, station::NETNS, station::NAME];
+        let known = layout(&btf, "station", &["number", "netns", "name"]);
+        assert_eq!(known, (places, station::WORDS));
+        let known = layout(&btf, "station_key", &["device", "kind"]);
+        assert_eq!(known, (vec![0, 1], size_of::<StationKey>() / 8));
+    }
+
+    #[test]
+    fn words_are_where_the_program_has_them() {
+        let test = "words_are_where_the_program_has_them";
+        let Some(btf) = types(test, object::FATE) else {
+            return;
+        };
         let fields = ["trial", "skip_location", "skip_device"];
         let places = [order::TRIAL, order::SKIP_LOCATION, order::SKIP_DEVICE];
         assert_eq!(

@@ -4,11 +4,15 @@
 //! writes one byte per number: a cause, which is a place in the kernel's code, an interface and a
 //! reason. [`nicety_account::fate`] joins these with the numbers that arrived.
 //!
+//! [`Drops`] counts what the kernel throws away on the whole machine, test frames or not.
+//!
 //! What the tracepoint does not tell: XDP frames (of the `xdp` engine, before they become ordinary
 //! ones), frames that stand unread in a ring, and those for which a packet socket had no room. These
 //! are classes of their own, see [`nicety_model::FateCause`].
 
 mod btf;
+mod drops;
+mod hops;
 mod kernel;
 mod layout;
 mod loaded;
@@ -18,6 +22,8 @@ mod refusal;
 mod symbols;
 mod watch;
 
+pub use drops::{Drops, PLACES, Read};
+pub use hops::{Hops, Passed};
 pub use names::{Named, TesterPorts};
 pub use object::missing;
 pub use refusal::Refusal;

@@ -19,9 +19,12 @@ use crate::refusal::{Refusal, refused};
 /// The kernel's tracepoint.
 const TRACEPOINT: &str = "kfree_skb";
 /// The program with reasons, and that for kernels before 5.17.
-const PROGRAMS: [&str; 2] = ["freed_for", "freed_at"];
+const PROGRAMS: Programs = ["freed_for", "freed_at"];
 /// Copies are thrown away for these while the frame itself goes on.
 const WEAK: [&str; 2] = ["OTHERHOST", "CONSUMED"];
+
+/// Names of the program for kernels with reasons, and of that for kernels without.
+pub(crate) type Programs = [&'static str; 2];
 
 /// What the program is made for; constant to the verifier.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +85,7 @@ impl Loaded {
                 }
                 _ => refused(&error),
             })?;
-        let program = load_program(&mut ebpf, kernel)?;
+        let program = load_program(&mut ebpf, kernel, PROGRAMS)?;
         Ok(Self {
             order: mapping(&ebpf, "order", order::WORDS)?,
             counts: mapping(&ebpf, "counts", counts::WORDS)?,
@@ -119,20 +122,9 @@ impl Loaded {
         }
     }
 
-    /// Events that the program has missed so far, by the kernel's count (Linux 5.12).
+    /// Events that the program has missed so far.
     pub(crate) fn missed(&self) -> u64 {
-        let program = self.ebpf.program(self.program);
-        let fd = program.and_then(|program| program.fd().ok());
-        let number = fd.map(|fd| fd.as_fd().as_raw_fd());
-        let info = number.and_then(|fd| {
-            let told = std::fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}"));
-            told.ok()
-        });
-        let missed = info.iter().flat_map(|info| info.lines());
-        let missed = missed.filter_map(|line| line.strip_prefix("recursion_misses:"));
-        missed
-            .filter_map(|count| count.trim().parse::<u64>().ok())
-            .sum::<u64>()
+        missed(&self.ebpf, self.program)
     }
 
     /// Keys of the causes so far.
@@ -154,9 +146,29 @@ impl Loaded {
     }
 }
 
+/// Events that a program has missed so far, by the kernel's count (Linux 5.12).
+pub(crate) fn missed(ebpf: &Ebpf, program: &str) -> u64 {
+    let program = ebpf.program(program);
+    let fd = program.and_then(|program| program.fd().ok());
+    let number = fd.map(|fd| fd.as_fd().as_raw_fd());
+    let info = number.and_then(|fd| {
+        let told = std::fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}"));
+        told.ok()
+    });
+    let missed = info.iter().flat_map(|info| info.lines());
+    let missed = missed.filter_map(|line| line.strip_prefix("recursion_misses:"));
+    missed
+        .filter_map(|count| count.trim().parse::<u64>().ok())
+        .sum()
+}
+
 /// Loads the program that fits the kernel, which gives reasons or does not; its name.
-fn load_program(ebpf: &mut Ebpf, kernel: &Kernel) -> Result<&'static str, Refusal> {
-    let name = PROGRAMS[usize::from(kernel.reasons.is_empty())];
+pub(crate) fn load_program(
+    ebpf: &mut Ebpf,
+    kernel: &Kernel,
+    programs: Programs,
+) -> Result<&'static str, Refusal> {
+    let name = programs[usize::from(kernel.reasons.is_empty())];
     let loaded = tracing(ebpf, name)?.load(TRACEPOINT, &kernel.types);
     loaded.map(|()| name).map_err(|error| match error {
         ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => Refusal::NoTracepoint,
@@ -165,7 +177,7 @@ fn load_program(ebpf: &mut Ebpf, kernel: &Kernel) -> Result<&'static str, Refusa
 }
 
 /// As [`refused`]; of what the verifier refuses, its last word.
-fn refused_load(error: &ProgramError) -> Refusal {
+pub(crate) fn refused_load(error: &ProgramError) -> Refusal {
     match error {
         ProgramError::LoadError {
             io_error,
@@ -185,12 +197,15 @@ fn refused_load(error: &ProgramError) -> Refusal {
     }
 }
 
-fn tracing<'l>(ebpf: &'l mut Ebpf, name: &str) -> Result<&'l mut BtfTracePoint, Refusal> {
+pub(crate) fn tracing<'l>(
+    ebpf: &'l mut Ebpf,
+    name: &str,
+) -> Result<&'l mut BtfTracePoint, Refusal> {
     let program = ebpf.program_mut(name).ok_or_else(|| lacks(name))?;
     program.try_into().map_err(|error| refused(&error))
 }
 
-fn mapping(ebpf: &Ebpf, name: &str, words: usize) -> Result<Mapping, Refusal> {
+pub(crate) fn mapping(ebpf: &Ebpf, name: &str, words: usize) -> Result<Mapping, Refusal> {
     let Some(Map::Array(map)) = ebpf.map(name) else {
         return Err(lacks(name));
     };

@@ -64,18 +64,12 @@ impl Raw {
     }
 
     fn stack(&self) -> &[u64] {
-        let stack = &self.words[cause::STACK..];
-        let end = stack.iter().position(|at| *at == 0);
-        &stack[..end.unwrap_or(stack.len())]
+        used(&self.words[cause::STACK..])
     }
 
     /// Name of the interface; `None` where the frame had none.
     fn device(&self) -> Option<String> {
-        let words = &self.words[cause::NAME..cause::NAME + cause::NAME_WORDS];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let end = bytes.iter().position(|byte| *byte == 0)?;
-        let name = String::from_utf8_lossy(&bytes[..end]).into_owned();
-        (!name.is_empty()).then_some(name)
+        text(&self.words[cause::NAME..cause::NAME + cause::NAME_WORDS])
     }
 
     /// In words.
@@ -115,8 +109,22 @@ impl Raw {
     }
 }
 
+/// The addresses of a stack that are there.
+pub(crate) fn used(stack: &[u64]) -> &[u64] {
+    let end = stack.iter().position(|at| *at == 0);
+    &stack[..end.unwrap_or(stack.len())]
+}
+
+/// A C string in words; `None` for an empty one.
+pub(crate) fn text(words: &[u64]) -> Option<String> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    let name = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    (!name.is_empty()).then_some(name)
+}
+
 /// `QDISC_DROP`; `None` where the kernel gives no reasons.
-fn reason_name(reason: u32, reasons: &[(u32, String)]) -> Option<String> {
+pub(crate) fn reason_name(reason: u32, reasons: &[(u32, String)]) -> Option<String> {
     if reasons.is_empty() {
         return None;
     }

@@ -1,5 +1,8 @@
 //! Which function of the kernel an address is in, by `/proc/kallsyms`.
 
+/// The kernel's functions and where they are.
+pub(crate) const SYMBOLS: &str = "/proc/kallsyms";
+
 /// The helpers of which many places make use: who called them says more.
 const HELPERS: [&str; 7] = [
     "kfree_skb",

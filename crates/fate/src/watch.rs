@@ -13,14 +13,12 @@ use crate::loaded::{Loaded, Settings, lacks};
 use crate::names::{Named, Raw, TesterPorts};
 use crate::object;
 use crate::refusal::{Refusal, refused};
-use crate::symbols::Symbols;
+use crate::symbols::{SYMBOLS, Symbols};
 
 /// Most numbers of a stream that have a cause each: 128 MiB.
 pub const NUMBERS_MAX: u64 = 1 << 27;
 /// Numbers that there is room for at least.
 const NUMBERS_MIN: u64 = 1 << 20;
-/// The kernel's functions and where they are.
-const SYMBOLS: &str = "/proc/kallsyms";
 /// Wait for programs under way where the kernel offers nothing better.
 const GRACE: Duration = Duration::from_millis(50);
 /// Ethernet header, which a frame's IPv4 packet is without.
@@ -170,19 +168,19 @@ fn clear(words: &[AtomicU64]) {
     }
 }
 
-fn set(mapping: &Mapping, at: usize, value: u64) {
+pub(crate) fn set(mapping: &Mapping, at: usize, value: u64) {
     if let Some(word) = mapping.words().get(at) {
         word.store(value, Ordering::SeqCst);
     }
 }
 
-fn get(mapping: &Mapping, at: usize) -> u64 {
+pub(crate) fn get(mapping: &Mapping, at: usize) -> u64 {
     let word = mapping.words().get(at);
     word.map_or(0, |word| word.load(Ordering::Relaxed))
 }
 
 /// Waits until every program that runs now has ended: membarrier(2) waits for an RCU grace period.
-fn grace() {
+pub(crate) fn grace() {
     if membarrier(MembarrierCommand::Global).is_err() {
         // Refused where CPUs run without a tick (nohz_full).
         std::thread::sleep(GRACE);

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::hop::HopReport;
 use crate::keywords::{instead, keywords};
 use crate::loss::LossEntry;
 
@@ -18,6 +19,8 @@ keywords! {
         Off = "off",
         /// As `auto`; the run is refused where the kernel cannot tell.
         Drops = "drops",
+        /// As `drops`; another trial finds out how long frames are where, at the first load whose latency is measured.
+        Hops = "hops",
     }
 }
 
@@ -58,6 +61,8 @@ pub enum FateOf {
     Overload,
     /// The confirm trial.
     Confirm,
+    /// The first trial of latency: how long frames are where.
+    Latency,
 }
 
 /// Why frames were lost. Unless it says otherwise, each of these frames was found by its number.
@@ -137,6 +142,9 @@ pub struct FateReport {
     /// What the interfaces' own counters say, to check the ledger by.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub counters: Vec<LossEntry>,
+    /// How long sampled frames were where; absent in trials that look for lost frames.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hops: Option<HopReport>,
 }
 
 /// What became of the lost frames of one trial of a cell.
@@ -168,7 +176,7 @@ mod tests {
         for mode in FateMode::ALL {
             assert_eq!(FateMode::of(mode.word()), Some(mode));
         }
-        assert_eq!(FateMode::of("hops"), None);
+        assert_eq!(FateMode::of("hop"), None);
     }
 
     #[test]

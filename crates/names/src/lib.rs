@@ -4,6 +4,7 @@
 //! print or its files say, as bytes of somebody else, and finds a name in it. What asks the programs and opens the
 //! files is in `nicety-policed`.
 
+mod container;
 mod libvirt;
 mod name;
 mod ovs;
@@ -12,10 +13,11 @@ mod pods;
 mod pve;
 mod resolution;
 
+pub use container::container;
 pub use libvirt::{BadXml, Domain, DomainInterface, Listed, interfaces, listed};
 pub use name::{DomainPort, Name, NameError, PciAddress, Source};
 pub use ovs::{BadJson, Switch};
 pub use pci::Device;
 pub use pods::{Attachment, attachment, pod};
-pub use pve::{Kind, has_net, net};
+pub use pve::{Kind, has_net, named, net};
 pub use resolution::{Absent, Found, Host, Interface, Resolution, Target};

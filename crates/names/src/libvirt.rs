@@ -4,7 +4,7 @@ use nicety_packet::MacAddr;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::name::{DomainPort, PciAddress};
+use crate::name::{DomainPort, Name, PciAddress};
 use crate::resolution::{Absent, Found};
 
 /// Deepest element that is read, and most interfaces of a domain: libvirt's own descriptions have a few.
@@ -12,6 +12,9 @@ const DEEPEST: usize = 64;
 const MOST_INTERFACES: usize = 1_024;
 /// Longest text of a name, an alias or a device, in bytes.
 const LONGEST: usize = 4_096;
+
+/// Types of interface that are none of the host's.
+const NO_INTERFACE: [&str; 4] = ["vhostuser", "user", "vdpa", "hostdev"];
 
 /// A domain in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,6 +211,28 @@ fn pci(element: &BytesStart<'_>) -> Result<Option<PciAddress>, BadXml> {
 }
 
 impl Domain {
+    /// The interfaces of the host that it has, with their names.
+    pub fn names(&self) -> Vec<(String, Name)> {
+        let interfaces = self.interfaces.iter().enumerate();
+        let interfaces = interfaces.filter(|(_, one)| !NO_INTERFACE.contains(&one.kind.as_str()));
+        let named = interfaces.filter_map(|(at, one)| {
+            let device = one.device.clone()?;
+            let number = one
+                .alias
+                .as_deref()
+                .and_then(|alias| alias.strip_prefix("net"));
+            let port = match (number.and_then(|number| number.parse().ok()), one.mac) {
+                (Some(number), _) => DomainPort::Net(number),
+                // A user may have set another alias.
+                (None, Some(mac)) => DomainPort::Mac(mac),
+                (None, None) => DomainPort::Net(u32::try_from(at).ok()?),
+            };
+            let domain = self.name.clone();
+            Some((device, Name::Libvirt { domain, port }))
+        });
+        named.collect()
+    }
+
     /// One of its interfaces. `domain` is the name that was asked for.
     pub fn port(&self, domain: &str, port: DomainPort) -> Found {
         let missing = || {
@@ -244,7 +269,7 @@ impl Domain {
         }
         match (last.kind.as_str(), &last.device, last.pci) {
             ("hostdev", _, Some(address)) => Found::Device(address),
-            ("vhostuser" | "user" | "vdpa" | "hostdev", _, _) => {
+            (kind, _, _) if NO_INTERFACE.contains(&kind) => {
                 Found::Absent(Absent::Kind(last.kind.clone()))
             }
             (_, Some(device), _) => Found::Interface(device.clone()),
@@ -277,6 +302,24 @@ mod tests {
             Found::Several(names) => format!("several: {}", names.join(" ")),
             Found::OneOf(names) => names.join(" "),
             Found::Absent(why) => why.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_name_of_an_interface_leads_back_to_it() {
+        let domain = interfaces(LIVE).unwrap();
+        let names = domain.names();
+        assert!(names.len() > 2, "{names:?}");
+        for (device, name) in names {
+            let Name::Libvirt { domain: of, port } = name else {
+                panic!("{name}");
+            };
+            let found = domain.port(&of, port);
+            let several = matches!(&found, Found::Several(all) if all.contains(&device));
+            assert!(
+                several || found == Found::Interface(device.clone()),
+                "{device}: {found:?}"
+            );
         }
     }
 

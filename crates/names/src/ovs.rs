@@ -57,6 +57,12 @@ impl Switch {
     /// Of `Interface`.
     pub const INTERFACE: &str = "_uuid,name,type,external_ids";
 
+    /// Interfaces of the host with the identity that Neutron or another has given them.
+    pub fn names(&self) -> impl Iterator<Item = (String, Name)> + '_ {
+        let plugged = self.interfaces.values();
+        plugged.filter_map(|of| Some((of.name.clone(), Name::Neutron(of.iface_id.clone()?))))
+    }
+
     /// Reads the tables `Port` and `Interface`, one behind the other.
     ///
     /// # Errors
@@ -177,6 +183,20 @@ mod tests {
         let id = "00000000-1c2d-4e3f-8a9b-0c1d2e3f4a5b";
         let none = Absent::NoIfaceId(id.to_owned());
         assert_eq!(found(&format!("neutron:{id}")), Found::Absent(none));
+    }
+
+    #[test]
+    fn identities_have_their_interfaces() {
+        let switch = Switch::parse(TABLES).unwrap();
+        let names: Vec<(String, String)> = switch
+            .names()
+            .map(|(interface, name)| (interface, name.to_string()))
+            .collect();
+        let vnet3 = ("vnet3", "neutron:4ac5b7d0-1c2d-4e3f-8a9b-0c1d2e3f4a5b");
+        assert!(
+            names.contains(&(vnet3.0.to_owned(), vnet3.1.to_owned())),
+            "{names:?}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::name::Name;
 use crate::resolution::{Absent, Found};
 
 /// An interface that a plugin has given a pod.
@@ -58,6 +59,17 @@ pub fn attachment(text: &str) -> Option<Attachment> {
         interface: cached.interface,
         host: host.map(|made| made.name).collect(),
     })
+}
+
+impl Attachment {
+    /// Its name.
+    pub fn name(&self) -> Name {
+        Name::Pod {
+            namespace: self.namespace.clone(),
+            pod: self.pod.clone(),
+            interface: self.interface.clone(),
+        }
+    }
 }
 
 /// An interface of a pod. Of one that was made anew there may be old files, whose interfaces are gone.

@@ -1,5 +1,6 @@
 //! Guests of Proxmox VE, by their files (qm.conf(5), pct.conf(5)).
 
+use crate::name::Name;
 use crate::resolution::{Absent, Found};
 
 /// What a guest is.
@@ -28,9 +29,41 @@ pub fn net(guest: u32, net: u32, file: Option<(Kind, &str)>) -> Found {
     }
 }
 
+/// The device of a guest that an interface is by its name, which only Proxmox gives: `tap101i0`.
+pub fn named(interface: &str) -> Option<Name> {
+    let mut begins = ["tap", "veth"].into_iter();
+    let rest = begins.find_map(|begin| interface.strip_prefix(begin))?;
+    let (guest, net) = rest.split_once('i')?;
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| text.parse::<u32>().ok()).flatten()
+    };
+    Some(Name::Pve {
+        guest: number(guest)?,
+        net: number(net)?,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interface_tells_its_guest() {
+        let name = |guest, net| Some(Name::Pve { guest, net });
+        assert_eq!(named("tap101i0"), name(101, 0));
+        assert_eq!(named("veth102i12"), name(102, 12));
+        for other in [
+            "tap0",
+            "tapi0",
+            "veth1i",
+            "eth0",
+            "tap99999999999i0",
+            "tap+1i0",
+        ] {
+            assert_eq!(named(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_device_of_a_guest_is_its_interface() {

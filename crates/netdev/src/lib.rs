@@ -19,6 +19,7 @@ pub mod ns_sysfs;
 pub mod only;
 pub mod openvswitch;
 pub mod path_mtu;
+pub mod peers;
 pub mod phc;
 pub mod policer;
 pub mod privilege;

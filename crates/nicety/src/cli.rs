@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod compare;
+pub mod drops;
 pub mod guest;
 pub mod heading;
 pub mod host;
@@ -70,6 +71,9 @@ pub enum Command {
     /// Show and limit SR-IOV functions, taps, veths and macvtaps.
     #[command(subcommand, after_help = vf::EXAMPLES)]
     Vf(vf::VfCommand),
+    /// Show which packets the kernel of this host drops, why, and whose they are.
+    #[command(after_help = drops::EXAMPLES)]
+    Drops(drops::DropsArgs),
     /// Share a link fairly among its tenants.
     #[command(subcommand, after_help = police::EXAMPLES)]
     Police(police::PoliceCommand),

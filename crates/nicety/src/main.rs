@@ -4,6 +4,7 @@ mod bench;
 mod cli;
 mod compare;
 mod demand;
+mod drops;
 mod exit;
 mod explain;
 mod exposition;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Drops(args) => drops::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Guest(args) => guest::run(&args),
         Command::GuestInit { part } => lab::guest(&part),

@@ -162,6 +162,8 @@ pub enum Event {
     Adopted(usize),
     /// The guarantees do not fit.
     GuaranteesScaled,
+    /// The policy wants dropped packets to be counted, and they are not: why.
+    DropsUncounted(String),
     /// No guest is served any more: why.
     GuestsUnserved(String),
     /// The lock that keeps a second daemon out is in a directory that is not this user's alone.
@@ -376,6 +378,7 @@ impl fmt::Display for Event {
             Self::GuaranteesScaled => {
                 f.write_str("the guarantees asked for do not fit and are scaled down")
             }
+            Self::DropsUncounted(why) => write!(f, "dropped packets are not counted: {why}"),
             Self::GuestsUnserved(why) => write!(f, "guests are not served any more: {why}"),
             Self::GuestsPrivileged(why) => {
                 write!(

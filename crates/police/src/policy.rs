@@ -49,6 +49,8 @@ pub struct Policy {
     pub headroom: f64,
     /// Time between two decisions, 100 ms to 60 s.
     pub period: Duration,
+    /// Count what the kernel drops of the tenants' packets.
+    pub drops: bool,
     /// Where hosts share the tenants' totals; none: this host alone.
     pub cluster: Option<Cluster>,
     /// What every tenant sends and receives is kept; none: it is not.

@@ -183,6 +183,7 @@ fn four() -> Policy {
         capacity: BitRate::from_mbit(1000),
         packets: None,
         headroom: 0.05,
+        drops: false,
         period: Duration::from_secs(1),
         cluster: None,
         bills: None,

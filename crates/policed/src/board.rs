@@ -12,6 +12,8 @@ use nicety_police::schedule::gets_on;
 use nicety_police::totals::Total;
 use serde::Serialize;
 
+use crate::drops::TenantDrops;
+
 /// Periods that are kept, and numbers of all tenants together.
 const MOST_PERIODS: usize = 600;
 const MOST_NUMBERS: usize = 400_000;
@@ -35,6 +37,8 @@ pub struct Shown {
     pub policy: Arc<Policy>,
     /// Frames and bytes of each port since the start.
     pub totals: Vec<Total>,
+    /// What the kernel dropped of each tenant's packets since the start; none where that is not counted.
+    pub drops: Option<Vec<TenantDrops>>,
     /// What became of each port's limit.
     pub limits: Vec<LimitState>,
     /// For how long the kernel has not answered, by NIC or `interfaces`; zero where it does.

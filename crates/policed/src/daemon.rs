@@ -33,6 +33,7 @@ use crate::admission::check;
 use crate::bills::Bills;
 use crate::board::{Board, Shown};
 use crate::cluster::{self, Cluster};
+use crate::drops::Counter;
 use crate::guests::{self, Channels, Softs};
 use crate::log::Log;
 use crate::names::{Bound, Start};
@@ -120,6 +121,8 @@ pub struct Daemon {
     record: Option<Recorder>,
     /// Keeps what tenants use, where the policy asks for it.
     bills: Option<Bills>,
+    /// Counts dropped packets, where the policy wants that.
+    drops: Option<Counter>,
     /// Its part in a cluster, where the policy names one.
     cluster: Option<Cluster>,
     requests: Receiver<ServiceRequest>,
@@ -201,6 +204,7 @@ impl Daemon {
             notifier: Notifier::new(),
             record: None,
             bills,
+            drops: policy.drops.then(Counter::start),
             cluster,
             requests,
             log,
@@ -356,6 +360,8 @@ impl Daemon {
         }
         let after = after.and_then(|look| self.share_received(&received, look));
         if counts {
+            self.share_ports(&decision);
+            self.report_drops();
             self.publish(decision, begin);
         }
         self.last = Some(after?);

@@ -11,6 +11,7 @@ use nicety_police::{PortDecision, PortName};
 use nicety_report::metric::{Family, Label};
 
 use crate::board::Shown;
+use crate::drops::TenantDrops;
 
 /// All metrics of one period, always the same ones in the same order.
 pub fn families(shown: &Shown) -> Vec<Family> {
@@ -19,6 +20,7 @@ pub fn families(shown: &Shown) -> Vec<Family> {
     all.extend(link(shown));
     all.extend(counts(shown));
     all.extend(tenants(shown));
+    all.extend(shown.drops.iter().map(|of| drops(of)));
     all.extend(ports(shown));
     all.extend(port_limits(shown));
     all.extend(port_totals(shown));
@@ -235,6 +237,23 @@ fn tenants(shown: &Shown) -> Vec<Family> {
             limits,
         ),
     ]
+}
+
+/// Only where the policy wants it, and the kernel lets it.
+fn drops(all: &[TenantDrops]) -> Family {
+    let sample = |of: &TenantDrops| {
+        let labels = vec![
+            ("tenant", of.tenant.clone()),
+            ("direction", of.direction().to_owned()),
+            ("reason", of.reason.clone()),
+        ];
+        (labels, of.packets as f64)
+    };
+    Family::counter(
+        "nicety_police_tenant_dropped_packets_total",
+        "Packets of a tenant that the kernel dropped, by its reason, since they are counted.",
+        all.iter().map(sample),
+    )
 }
 
 /// Name of a port and its tenant.

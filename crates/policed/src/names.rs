@@ -5,7 +5,7 @@ mod bound;
 mod follow;
 mod program;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::ProblemCode;
 use nicety_names::{Name, Resolution, Target};
@@ -34,6 +34,13 @@ pub fn now(name: &Name) -> Result<PortName, Error> {
         Some(other) => Err(refused(other.why().unwrap_or_default())),
         None => Err(refused("nobody has told".to_owned())),
     }
+}
+
+/// Names of interfaces of this network namespace, by interface, as far as somebody knows one. Who is not there or does
+/// not answer is passed by.
+pub fn of_interfaces(ns: &NetNs) -> BTreeMap<String, Name> {
+    let asker = ask::Asker::open(ns);
+    asker.map_or_else(|_| BTreeMap::new(), |asker| asker.all())
 }
 
 fn port(target: &Target) -> PortName {

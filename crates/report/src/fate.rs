@@ -11,7 +11,7 @@ const UNEXPLAINED: &str = "unexplained";
 const TOLD: usize = 4;
 
 /// What reasons mean, where they say more than the place. `{}` is the interface.
-const REASONS: [(&str, &str); 27] = [
+const REASONS: [(&str, &str); 28] = [
     (
         "QDISC_DROP",
         "the queueing discipline of {} was full or had no room in its rate",
@@ -68,6 +68,10 @@ const REASONS: [(&str, &str); 27] = [
         "the queue of {} was full, its reader took frames too slowly",
     ),
     ("DEV_READY", "{} was down"),
+    (
+        "QUEUE_PURGE",
+        "a socket or queue was closed with these in it",
+    ),
     ("NOMEM", "the kernel had no memory left for it"),
     ("UNHANDLED_PROTO", "nothing at {} wanted it"),
     ("OTHERHOST", "it was sent to another host’s address"),
@@ -244,6 +248,7 @@ pub(crate) fn lines(groups: &[Group<'_>], most: usize) -> Vec<String> {
             let of = match fate.of {
                 FateOf::Overload => "just above the throughput",
                 FateOf::Confirm => "at the throughput",
+                FateOf::Latency => "at the load of latency",
             };
             lines.push(format!(
                 "{}, {of} ({} frames/s, {} of {} lost): {}.",

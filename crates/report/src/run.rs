@@ -31,6 +31,7 @@ use crate::error::ReportError;
 use crate::fate;
 use crate::figure::{self, Room};
 use crate::guests;
+use crate::hops;
 use crate::json;
 use crate::number::{self, plural};
 use crate::pick::{self, Group};
@@ -71,6 +72,10 @@ impl Report for Run {
             "What became of lost frames",
             fate::lines(&groups, most),
         );
+        let hops = hops::blocks(&groups, most);
+        if !hops.is_empty() {
+            doc.section("hops", "Where frames spend their time", hops);
+        }
         sock::section(&mut doc, &run.sockets, Vec::new())?;
         let problems = cells::notes(run, &groups, List::Problem);
         doc.list("problems", "Problems", problems);

@@ -144,10 +144,20 @@ impl Bench {
             record.note([TrialNote::FatesUnknown { why }.into()]);
             cell.without_fates();
         }
+        let hops = fates::hops(&visit.plan, key, path, engine.as_ref());
+        let mut hops = match hops {
+            Some(Err(why)) => {
+                let why = why.to_string();
+                record.note([TrialNote::FatesUnknown { why }.into()]);
+                None
+            }
+            hops => hops.and_then(Result::ok),
+        };
         let mut trials = machine
             .trials(engine.as_mut(), path, first)
             .near_within(nearest.map(|ns| FAR * ns))
             .noting(fates.as_mut().and_then(|fates| fates.as_mut().ok()))
+            .hopping(hops.as_mut())
             .probing(prober.as_ref());
         while let Some(step) = cell.next() {
             let left = Duration::from_secs_f64(cell.left().seconds);

@@ -2,7 +2,7 @@
 
 use nicety_fate::Refusal;
 use nicety_host::roots::FactError;
-use nicety_model::{Coded, EngineName, PlanError, ProblemCode};
+use nicety_model::{Coded, EngineName, FateMode, PlanError, ProblemCode};
 use nicety_netdev::privilege::PrivilegeError;
 use nicety_report::ReportError;
 use nicety_search::GoalError;
@@ -28,8 +28,14 @@ pub enum RunError {
     )]
     PortsNeedRoot(String),
     /// The fate of lost frames cannot be found out, and the plan asks for it.
-    #[error("--fate drops: {0}")]
-    Fates(#[source] Refusal),
+    #[error("--fate {mode}: {why}")]
+    Fates {
+        /// How the plan asks for it.
+        mode: FateMode,
+        /// Why.
+        #[source]
+        why: Refusal,
+    },
     /// Paths may not be built here.
     #[error(transparent)]
     Privilege(#[from] PrivilegeError),
@@ -70,10 +76,19 @@ impl Coded for RunError {
         match self {
             Self::Interrupted => ProblemCode::Interrupted,
             Self::EngineNeedsRoot(_) | Self::PortsNeedRoot(_) => ProblemCode::NoPrivilege,
-            Self::Fates(Refusal::NotBuilt(_)) => ProblemCode::BuiltWithoutBpf,
-            Self::Fates(Refusal::NotPermitted) => ProblemCode::NoPrivilege,
-            Self::Fates(Refusal::NoTypes | Refusal::NoTracepoint) => ProblemCode::KernelLacks,
-            Self::Fates(_) => ProblemCode::KernelRefused,
+            Self::Fates {
+                why: Refusal::NotBuilt(_),
+                ..
+            } => ProblemCode::BuiltWithoutBpf,
+            Self::Fates {
+                why: Refusal::NotPermitted,
+                ..
+            } => ProblemCode::NoPrivilege,
+            Self::Fates {
+                why: Refusal::NoTypes | Refusal::NoTracepoint,
+                ..
+            } => ProblemCode::KernelLacks,
+            Self::Fates { .. } => ProblemCode::KernelRefused,
             Self::Privilege(error) => error.code(),
             Self::Facts(_) => ProblemCode::KernelRefused,
             Self::Setup(error) => error.code(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nicety_fate::{Fates, Refusal, TesterPorts};
+use nicety_fate::{Fates, Hops, Refusal, TesterPorts};
 use nicety_model::note::TrialNote;
 use nicety_model::{CellKey, Direction, FateMode, Note, Plan};
 use nicety_paths::Path;
@@ -23,9 +23,16 @@ pub(crate) fn possible(plan: &Plan, settings: &mut Settings) -> Result<Option<No
     if settings.fate.is_zero() {
         return Ok(None);
     }
-    match Fates::new(*size, 1, TesterPorts::default()) {
-        Ok(_) => Ok(None),
-        Err(why) if plan.search.fate == FateMode::Drops => Err(RunError::Fates(why)),
+    let mode = plan.search.fate;
+    let tried = Fates::new(*size, 1, TesterPorts::default()).and_then(|_| match mode {
+        FateMode::Hops => Hops::new(1, TesterPorts::default()).map(drop),
+        _ => Ok(()),
+    });
+    match tried {
+        Ok(()) => Ok(None),
+        Err(why) if matches!(mode, FateMode::Drops | FateMode::Hops) => {
+            Err(RunError::Fates { mode, why })
+        }
         Err(why) => {
             settings.fate = Duration::ZERO;
             let why = why.to_string();
@@ -44,6 +51,26 @@ pub(crate) fn of(
     if plan.settings.fate.is_zero() {
         return None;
     }
+    let (streams, tester) = tester(key, path, engine);
+    Some(Fates::new(key.frame_size_bytes, streams, tester))
+}
+
+/// The programs for a cell in which it is looked for where frames spend their time.
+pub(crate) fn hops(
+    plan: &CellPlan,
+    key: &CellKey,
+    path: &dyn Path,
+    engine: &dyn Engine,
+) -> Option<Result<Hops, Refusal>> {
+    if plan.settings.fate.is_zero() || !plan.settings.hops {
+        return None;
+    }
+    let (streams, tester) = tester(key, path, engine);
+    Some(Hops::new(streams, tester))
+}
+
+/// Number of streams, and where the tester receives them.
+fn tester(key: &CellKey, path: &dyn Path, engine: &dyn Engine) -> (u32, TesterPorts) {
     let both = key.direction == Direction::Bi;
     // Stream 0 arrives at port B, stream 1 at port A.
     let sides: &[usize] = if both { &[1, 0] } else { &[1] };
@@ -55,5 +82,5 @@ pub(crate) fn of(
         ports: sides.iter().map(port).collect(),
         by_socket: engine.receives_by_socket(),
     };
-    Some(Fates::new(key.frame_size_bytes, sides.len() as u32, tester))
+    (sides.len() as u32, tester)
 }

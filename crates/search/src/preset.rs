@@ -42,6 +42,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// Length of each trial that finds out what becomes of lost frames; zero for none.
     pub fate: Duration,
+    /// Another such trial finds out how long frames are where.
+    pub hops: bool,
 }
 
 /// Loss goal of a preset when the plan names none: 0.01 %, and none at all for `rfc2544`,
@@ -64,6 +66,7 @@ impl Settings {
         }
         if plan.fate != FateMode::Off {
             settings.fate = FATE;
+            settings.hops = plan.fate == FateMode::Hops;
         }
         settings
     }
@@ -89,6 +92,7 @@ impl Settings {
             confirm: seconds(confirm),
             timeout: seconds(timeout),
             fate: Duration::ZERO,
+            hops: false,
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use nicety_model::bill::{Bill, Samples};
 use nicety_model::compare::Comparison;
+use nicety_model::drops::DropsReport;
 use nicety_model::finding::{Advice, RuleReports};
 use nicety_model::fleet::FleetReport;
 use nicety_model::history::{RunList, Trend};
@@ -75,6 +76,7 @@ fn schemas_are_those_of_the_types() {
     check::<LimitReport>("limit");
     check::<PacingReport>("pacing");
     check::<ProbeReport>("probe");
+    check::<DropsReport>("drops");
     check::<RunList>("run-list");
     check::<Trend>("trend");
     check::<Policed>("policed");
@@ -92,7 +94,7 @@ fn schemas_are_those_of_the_types() {
     check::<Bill>("police-bill");
     check::<Samples>("police-samples");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 41, "schema/ holds the generated schemas only");
+    assert_eq!(files, 42, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

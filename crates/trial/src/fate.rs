@@ -138,5 +138,6 @@ pub(crate) fn add(
         missed: noting.missed,
         unexplained,
         counters,
+        hops: None,
     });
 }

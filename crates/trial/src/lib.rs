@@ -5,6 +5,7 @@
 
 mod fate;
 mod hardware;
+mod hops;
 mod loss_ledger;
 mod passed;
 mod record;
@@ -14,12 +15,12 @@ mod windows;
 
 use std::time::Duration;
 
-use nicety_fate::Fates;
+use nicety_fate::{Fates, Hops};
 use nicety_host::cpu_load::{CpuSnapshot, Watch};
 use nicety_host::roots::{FactError, ProcRoot};
 use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
-use nicety_model::{Fps, Purpose, TrialRecord, Validity};
+use nicety_model::{FateOf, Fps, Purpose, TrialRecord, Validity};
 use nicety_paths::counters::PathCounters;
 use nicety_paths::path::Path;
 use nicety_port::distance;
@@ -87,6 +88,7 @@ pub struct Trials<'a> {
     stalls: Option<&'a StallWatch>,
     prober: Option<&'a Prober>,
     fates: Option<&'a mut Fates>,
+    hops: Option<&'a mut Hops>,
     /// The tester's own receipt is known to `fates`.
     receipt: bool,
     learned: bool,
@@ -116,6 +118,7 @@ impl<'a> Trials<'a> {
             stalls: None,
             prober: None,
             fates: None,
+            hops: None,
             receipt: false,
             learned: false,
             counter: first,
@@ -177,13 +180,25 @@ impl<'a> Trials<'a> {
         self
     }
 
+    /// Has the trial of fates that repeats one of latency note how long frames are where.
+    #[must_use]
+    pub fn hopping(mut self, hops: Option<&'a mut Hops>) -> Self {
+        self.hops = hops;
+        self
+    }
+
     /// Runs one trial. A path or port that breaks gives a record that says so; only an
     /// interruption or an unreadable host gives none.
     ///
     /// # Errors
     /// [`TrialError::Interrupted`] when `stop` was set before the end.
     pub fn run(&mut self, spec: &TrialSpec, stop: &Stop) -> Result<TrialRecord, TrialError> {
-        let noting = matches!(spec.purpose, Purpose::Fate { .. }) && self.fates.is_some();
+        let of = match spec.purpose {
+            Purpose::Fate { of } => Some(of),
+            _ => None,
+        };
+        let noting = of.is_some_and(|of| of != FateOf::Latency) && self.fates.is_some();
+        let hopping = of == Some(FateOf::Latency) && self.hops.is_some();
         if noting {
             self.learn_receipt(spec.load, stop);
         }
@@ -214,10 +229,19 @@ impl<'a> Trials<'a> {
             Some(fates) => fates.begin(order.trial, order.frames()).map(|()| true),
             None => Ok(false),
         };
+        let hops_begun = match self.hops.as_deref_mut().filter(|_| hopping) {
+            Some(hops) => hops.begin(order.trial, order.frames()).map(|()| true),
+            None => Ok(false),
+        };
         let wants_latency = matches!(spec.purpose, Purpose::Latency { .. });
         let prober = self.prober.filter(|_| wants_latency);
         let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
         let noted = self.noted(begun);
+        let passed_by = match (hops_begun, self.hops.as_deref_mut()) {
+            (Ok(true), Some(hops)) => Some(Ok(hops.end())),
+            (Ok(_), _) => None,
+            (Err(why), _) => Some(Err(why)),
+        };
         let report = match report {
             Ok(report) => report,
             Err(error) => {
@@ -261,6 +285,10 @@ impl<'a> Trials<'a> {
                 let after = loss_ledger::without_xdp(&before.counters, after, &report);
                 record.loss_ledger =
                     loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);
+                if let Some(passed) = passed_by {
+                    let sender = self.path.ports()[0].name.clone();
+                    hops::add(&mut record, passed, &sender);
+                }
                 if let Some(noted) = noted {
                     fate::add(
                         &mut record,

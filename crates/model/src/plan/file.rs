@@ -92,7 +92,7 @@ pub(super) struct SearchFile {
     /// frame at a time. When absent, latency alone at 10, 50 and 90 %.
     pub(super) latency_load: Option<List<LoadPercent>>,
     /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
-    /// `drops` in any case, `off` never.
+    /// `drops` in any case, `off` never; `hops` as `drops`, and how long frames are where.
     pub(super) fate: Option<FateMode>,
 }
 

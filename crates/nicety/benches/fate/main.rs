@@ -1,5 +1,5 @@
 //! What following lost frames costs: the same overload with the program of `nicety-fate` and without, by
-//! turns.
+//! turns. And what counting all drops of the host costs.
 //!
 //! `cargo bench -p nicety --bench fate` prints a table and writes `bench/fate.json` under the target
 //! directory. `NICETY_BENCH_ROUNDS` changes the number of pairs. Needs root.
@@ -16,6 +16,7 @@
 #[path = "../../../trial/tests/truth/commands.rs"]
 #[allow(dead_code, reason = "a test uses the rest")]
 mod commands;
+mod drops;
 #[path = "../tester/figures.rs"]
 #[allow(dead_code, reason = "the other benchmark uses the rest")]
 mod figures;
@@ -24,7 +25,7 @@ mod figures;
 mod stage;
 
 use anyhow::{Result, bail};
-use nicety_fate::{Fates, TesterPorts};
+use nicety_fate::{Fates, Hops, TesterPorts};
 use nicety_model::{Direction, FateOf, Fps, Purpose, TrialRecord};
 use nicety_paths::{BridgePath, Path};
 use nicety_port::Stop;
@@ -39,6 +40,8 @@ use stage::Tester;
 const PAIRS: u32 = 12;
 /// Rate that the programs may take, in per cent, by the median of all pairs.
 const MOST: f64 = 2.0;
+/// The same of the programs that note where frames wait; they run in trials of their own.
+const MOST_HOPS: f64 = 3.0;
 /// Seconds of a trial.
 const TRIAL_S: f64 = 0.5;
 
@@ -99,6 +102,9 @@ fn main() -> Result<()> {
                 figures.skip(case.name, why);
             }
         }
+        if let Err(Skip(why)) = drops::measure(pair, &mut figures) {
+            figures.skip("drops", why);
+        }
         eprintln!("pair {pair} of {pairs} done");
     }
     for case in &CASES {
@@ -107,6 +113,8 @@ fn main() -> Result<()> {
             figures.ratio(None, &name("followed"), &name("plain"));
         }
     }
+    let sender = |with: &str| format!("drops: sender, ns of CPU per drop, {with}");
+    figures.ratio(None, &sender("counted"), &sender("plain"));
     figures.print();
     let mut within = true;
     for case in &CASES {
@@ -114,10 +122,23 @@ fn main() -> Result<()> {
         let Some(cost) = cost else { continue };
         println!("{}: {cost:.1} % of the rate, {MOST} % allowed", case.name);
         within &= cost <= MOST;
+        let hops = figures.median(&format!("{}: hops, cost %", case.name));
+        if let Some(cost) = hops {
+            let name = case.name;
+            println!("{name}: hops {cost:.1} % of the rate, {MOST_HOPS} % allowed");
+            within &= cost <= MOST_HOPS;
+        }
+    }
+    let cost = figures.median(drops::COST);
+    if let Some(cost) = cost {
+        println!("{}: {cost:.2}, {} allowed", drops::COST, drops::MOST);
     }
     println!("written: {}", figures.write("fate", Map::new())?.display());
     if !within {
-        bail!("following lost frames costs more than {MOST} % of the rate");
+        bail!("following frames costs more of the rate than is allowed");
+    }
+    if cost.is_some_and(|cost| cost > drops::MOST) {
+        bail!("counting drops costs more than {} % of a CPU", drops::MOST);
     }
     Ok(())
 }
@@ -129,11 +150,12 @@ fn measure(case: &Case, pair: u32, figures: &mut Figures) -> Result<(), Skip> {
         commands::run(path.dut(), "tc", case.trouble, "")?;
     }
     // Heats caches; its figures are not used.
-    overload(case, &path, false)?;
+    overload(case, &path, With::Nothing)?;
     let mut rates = [(0.0, 0.0); 2];
     for turn in 0..2 {
         let followed = (turn + pair).is_multiple_of(2);
-        let record = overload(case, &path, followed)?;
+        let with = if followed { With::Fates } else { With::Nothing };
+        let record = overload(case, &path, with)?;
         let (word, at) = if followed {
             ("followed", 1)
         } else {
@@ -155,10 +177,44 @@ fn measure(case: &Case, pair: u32, figures: &mut Figures) -> Result<(), Skip> {
     };
     let cost = (1.0 - rate(rates[1]) / rate(rates[0])) * 100.0;
     figures.put(format!("{}: cost %", case.name), cost);
+    if case.trouble.is_empty() {
+        hops(case, &path, pair, figures)?;
+    }
     Ok(())
 }
 
-fn overload(case: &Case, path: &BridgePath, followed: bool) -> Result<TrialRecord, Skip> {
+/// A pair with the programs that note where frames wait.
+fn hops(case: &Case, path: &BridgePath, pair: u32, figures: &mut Figures) -> Result<(), Skip> {
+    let mut rates = [0.0; 2];
+    for turn in 0..2 {
+        let noted = (turn + pair).is_multiple_of(2);
+        let with = if noted { With::Hops } else { With::Nothing };
+        let record = overload(case, path, with)?;
+        rates[usize::from(noted)] = record.forwarding_fps;
+        let hops = record.fate.as_ref().and_then(|fate| fate.hops.as_ref());
+        if let Some(hops) = hops.filter(|hops| hops.frames > 0) {
+            let share = hops.summed as f64 / hops.frames as f64;
+            figures.put(
+                format!("{}: hops, frames noted", case.name),
+                hops.frames as f64,
+            );
+            figures.put(format!("{}: hops, share that adds up", case.name), share);
+        }
+    }
+    let cost = (1.0 - rates[1] / rates[0]) * 100.0;
+    figures.put(format!("{}: hops, cost %", case.name), cost);
+    Ok(())
+}
+
+/// What a trial carries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum With {
+    Nothing,
+    Fates,
+    Hops,
+}
+
+fn overload(case: &Case, path: &BridgePath, with: With) -> Result<TrialRecord, Skip> {
     let traffic = stage::traffic(Direction::Uni);
     let mut engine = case.tester.open(path, traffic)?;
     let [_, b] = path.ports();
@@ -166,11 +222,18 @@ fn overload(case: &Case, path: &BridgePath, followed: bool) -> Result<TrialRecor
         ports: vec![(b.name.clone(), b.ns.inode())],
         by_socket: engine.receives_by_socket(),
     };
-    let fates = followed.then(|| Fates::new(traffic.frame_size, 1, ports));
+    let fates = (with == With::Fates).then(|| Fates::new(traffic.frame_size, 1, ports.clone()));
     let mut fates = fates.transpose().map_err(|why| Skip(why.to_string()))?;
-    let mut trials = Trials::new(engine.as_mut(), path, 0).noting(fates.as_mut());
+    let hops = (with == With::Hops).then(|| Hops::new(1, ports));
+    let mut hops = hops.transpose().map_err(|why| Skip(why.to_string()))?;
+    let mut trials = Trials::new(engine.as_mut(), path, 0)
+        .noting(fates.as_mut())
+        .hopping(hops.as_mut());
     stage::first(&mut trials);
-    let of = FateOf::Overload;
+    let of = match with {
+        With::Hops => FateOf::Latency,
+        With::Nothing | With::Fates => FateOf::Overload,
+    };
     let spec = TrialSpec {
         purpose: Purpose::Fate { of },
         ..stage::spec(case.load, (case.load.0 * TRIAL_S) as u64)

@@ -50,7 +50,8 @@ pub struct BenchArgs {
     /// at a time; curve is 0,10,25,50,75,90,100,120. Without it, the plan decides.
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = latency_load, help_heading = heading::HOW)]
     pub latency_load: Vec<Vec<u32>>,
-    /// Follow lost frames to where the kernel drops them, in trials of their own. Without it, the plan decides.
+    /// Follow lost frames to where the kernel drops them, and with hops find out where frames wait, in trials of
+    /// their own. Without it, the plan decides.
     #[arg(long, value_name = "MODE", value_parser = words::FATE, help_heading = heading::HOW)]
     pub fate: Option<FateMode>,
     /// Spend at most this long. The report says what was left out.

@@ -76,6 +76,10 @@ pub const FATE: Words<FateMode> = Words {
         ("auto", "Where the kernel can tell, which needs root"),
         ("off", "Never; counters alone say where frames were lost"),
         ("drops", "As auto, but fail where the kernel cannot tell"),
+        (
+            "hops",
+            "As drops; another trial tells where frames spend their time",
+        ),
     ],
     read: own,
 };

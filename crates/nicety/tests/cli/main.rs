@@ -13,6 +13,7 @@ mod alerts;
 mod ansible;
 mod compare;
 mod dashboards;
+mod drops;
 mod environment;
 mod exports;
 mod fleet;

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Running, alone};
-use crate::uplink::Uplink;
+use crate::uplink::{POLICY, Uplink};
 
 const LISTEN: &str = "127.0.0.1:9471";
 
@@ -59,6 +59,50 @@ fn get_as(uplink: &Uplink, port: u16, request: &str, host: &str) -> (String, Str
 fn stop(daemon: Running) {
     daemon.signal(Signal::TERM);
     daemon.wait().assert_code(0);
+}
+
+#[test]
+fn dropped_packets_are_counted_per_tenant_where_the_policy_wants_it() {
+    let test = "dropped_packets_are_counted_per_tenant_where_the_policy_wants_it";
+    let _alone = alone();
+    let Some(uplink) = uplink(test) else {
+        return;
+    };
+    let policy = POLICY.replace("[link]", "[link]\ndrops = \"count\"");
+    fs::write(uplink.path("policy.toml"), policy).unwrap();
+    let mut daemon = uplink.daemon(&["--listen", LISTEN]);
+    let flood = uplink.flood("a");
+    let wanted = "nicety_police_tenant_dropped_packets_total{tenant=\"a\",direction=\"sent\",reason=\"QDISC_DROP\"} ";
+    let mut metrics = String::new();
+    let mut why = None;
+    daemon.until("a's dropped packets in the metrics", |daemon| {
+        let said = daemon.stderr();
+        let line = said
+            .lines()
+            .find(|line| line.contains("dropped packets are not counted"));
+        why = line.map(str::to_owned);
+        metrics = get(&uplink, 9471, "GET /metrics").1;
+        let line = metrics.lines().find_map(|line| line.strip_prefix(wanted));
+        why.is_some() || line.is_some_and(|count| count.parse::<f64>().unwrap() > 1000.0)
+    });
+    drop(flood);
+    if let Some(why) = why {
+        println!("SKIP {test}: {why}");
+    }
+    assert!(
+        !metrics.contains(
+            "dropped_packets_total{tenant=\"b\",direction=\"sent\",reason=\"QDISC_DROP\"}"
+        )
+    );
+    // Another policy ends it.
+    fs::write(uplink.path("policy.toml"), POLICY).unwrap();
+    uplink.police(&["reload"]).run().assert_code(0);
+    daemon.until("metrics without it", |_| {
+        !get(&uplink, 9471, "GET /metrics")
+            .1
+            .contains("dropped_packets_total")
+    });
+    stop(daemon);
 }
 
 #[test]

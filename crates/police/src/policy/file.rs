@@ -72,6 +72,8 @@ pub(super) struct LinkFile {
     /// What to do with limits that other programs have set at ports: `refuse`, `cap` or `replace`; `refuse` when
     /// absent.
     pub(super) adopt: Option<AdoptWord>,
+    /// Count what the kernel drops of each tenant's packets, for the metrics: `count` or `off`; `off` when absent.
+    pub(super) drops: Option<DropsWord>,
 }
 
 /// A tenant with one or several ports.
@@ -244,6 +246,21 @@ kind!(AdoptWord, "\"refuse\", \"cap\" or \"replace\"", |raw| {
         _ => Err(Wrong::value(
             "adopt = {value} is unknown",
             "write \"cap\" to share below what others have set, \"replace\" to take its place, or \"refuse\"",
+        )),
+    }
+});
+
+/// Whether dropped packets are counted.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct DropsWord(#[schemars(with = "String")] pub(super) bool);
+
+kind!(DropsWord, "\"count\" or \"off\"", |raw| {
+    match raw.text()? {
+        "count" => Ok(Self(true)),
+        "off" => Ok(Self(false)),
+        _ => Err(Wrong::value(
+            "drops = {value} is unknown",
+            "write \"count\" to count what the kernel drops, which needs CAP_BPF and CAP_PERFMON, or \"off\"",
         )),
     }
 });

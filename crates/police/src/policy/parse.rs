@@ -106,6 +106,9 @@ impl PolicyFile {
             period: link
                 .and_then(|link| link.period)
                 .map_or(DEFAULT_PERIOD, |time| time.0),
+            drops: link
+                .and_then(|link| link.drops)
+                .is_some_and(|drops| drops.0),
             cluster: (self.cluster.as_ref()).map(|cluster| cluster.get_ref().cluster()),
             bills: (self.bills.as_ref()).map(|bills| bills.get_ref().bills()),
             tenants: self

@@ -54,6 +54,7 @@ fn policy(tenants: Vec<Tenant>) -> Policy {
         capacity: BitRate::from_bps(CAPACITY),
         packets: None,
         headroom: HEADROOM,
+        drops: false,
         period: Duration::from_secs(1),
         cluster: None,
         bills: None,

@@ -6,7 +6,7 @@ use nicety_police::adopt::Way;
 use nicety_police::binding::Binding;
 use nicety_police::event::PortEvent;
 use nicety_police::snapshot::{Place, Snapshot};
-use nicety_police::{Decision, PortName};
+use nicety_police::{Decision, PortDecision, PortName};
 
 use super::Daemon;
 
@@ -63,6 +63,25 @@ impl Daemon {
         // Nothing of a policy's binds in vain: a name is always a port of its own.
         let _ = self.ports.bind(index, name);
         self.bound.take(index, Binding::default());
+    }
+
+    /// Says whose interfaces are whose to what counts dropped packets.
+    pub(super) fn share_ports(&self, decision: &Decision) {
+        let Some(drops) = &self.drops else {
+            return;
+        };
+        let of = |(index, port): (usize, &PortDecision)| {
+            let interface = self
+                .interface(index)
+                .or_else(|| match self.names.get(index) {
+                    Some(PortName::Interface(name)) => Some(name.clone()),
+                    _ => None,
+                });
+            let tenant = self.policy.tenants.get(port.tenant)?;
+            Some((interface?, tenant.name.clone()))
+        };
+        let ports = decision.ports.iter().enumerate();
+        drops.share(self.ports.namespace(), ports.filter_map(of).collect());
     }
 
     /// What is found at a port, unless another interface has its name now.

@@ -18,6 +18,7 @@ use nicety_police::schedule::writes_state;
 use super::Daemon;
 use crate::board::Shown;
 use crate::cluster::Cluster;
+use crate::drops::Counter;
 use crate::functions::Nic;
 use crate::state;
 
@@ -70,6 +71,14 @@ impl Daemon {
         }
     }
 
+    /// Reports once that dropped packets are not counted.
+    pub(super) fn report_drops(&mut self) {
+        let why = self.drops.as_mut().and_then(Counter::trouble);
+        if let Some(why) = why {
+            self.log.report(&Event::DropsUncounted(why));
+        }
+    }
+
     pub(super) fn publish(&mut self, decision: Decision, begin: Instant) {
         let cluster = self.cluster.as_ref().map(Cluster::state);
         if let Some(record) = &mut self.record {
@@ -108,6 +117,7 @@ impl Daemon {
             state,
             policy: Arc::clone(&self.policy),
             totals: self.watches.iter().map(|watch| watch.total()).collect(),
+            drops: self.drops.as_ref().and_then(Counter::totals),
             limits: self.watches.iter().map(PortWatch::limit_state).collect(),
             silences: self.ports.all_silences(),
             busy: begin.elapsed(),

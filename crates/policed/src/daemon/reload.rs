@@ -16,6 +16,7 @@ use super::{Daemon, enter, entry_name};
 use crate::admission::check;
 use crate::bills::Bills;
 use crate::cluster;
+use crate::drops::Counter;
 use crate::names::{Bound, Start};
 use crate::ports::Ports;
 use crate::soft_limits::SoftLimits;
@@ -87,6 +88,10 @@ impl Daemon {
         let place = (ports.namespace(), self.state.path());
         let before = self.cluster.take();
         self.cluster = enter(&policy, &self.options, place, before, &self.log)?;
+        match policy.drops {
+            false => self.drops = None,
+            true => self.drops = self.drops.take().or_else(|| Some(Counter::start())),
+        }
         self.policy = Arc::new(policy);
         self.ports = ports;
         self.bound = bound;

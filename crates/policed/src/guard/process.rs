@@ -141,6 +141,7 @@ impl Held {
             capacity: BitRate(u64::MAX),
             packets: None,
             headroom: 0.0,
+            drops: false,
             period: DEFAULT_PERIOD,
             cluster: None,
             bills: None,

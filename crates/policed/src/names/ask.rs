@@ -1,5 +1,7 @@
 //! Asks those who know which ports names are.
 
+mod all;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -187,11 +189,7 @@ fn devices(places: &Places, wanted: &BTreeSet<PciAddress>) -> BTreeMap<PciAddres
 
 /// Asks for the running domains, and for the description of each that is named.
 fn libvirt(names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {
-    let list = |words: &[&str]| -> Result<Vec<Listed>, Trouble> {
-        let words = [&CONNECT[..], &["list", "--uuid", "--name"], words].concat();
-        Ok(nicety_names::listed(&VIRSH.ask(&words)?))
-    };
-    let running = list(&[])?;
+    let running = listed(&[])?;
     let mut others = None;
     let mut known: BTreeMap<&str, Result<Domain, Absent>> = BTreeMap::new();
     for name in names {
@@ -206,7 +204,7 @@ fn libvirt(names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {
             None => {
                 let all = match &mut others {
                     Some(all) => all,
-                    None => others.insert(list(&["--inactive"])?),
+                    None => others.insert(listed(&["--inactive"])?),
                 };
                 let defined = all.iter().any(|one| one.name == *domain);
                 Err(match defined {
@@ -228,6 +226,12 @@ fn libvirt(names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {
         Some((name.clone(), found))
     });
     Ok(found.collect())
+}
+
+/// Domains: those that run, or those that `words` pick.
+fn listed(words: &[&str]) -> Result<Vec<Listed>, Trouble> {
+    let words = [&CONNECT[..], &["list", "--uuid", "--name"], words].concat();
+    Ok(nicety_names::listed(&VIRSH.ask(&words)?))
 }
 
 /// A domain by its UUID: its name may be the number of another one.
@@ -258,6 +262,13 @@ fn is_gone(said: &str) -> bool {
 }
 
 fn switch(names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {
+    let switch = database()?;
+    let found = names.iter().map(|name| (name.clone(), switch.port(name)));
+    Ok(found.collect())
+}
+
+/// What Open vSwitch has.
+fn database() -> Result<Switch, Trouble> {
     let (port, interface) = (
         format!("--columns={}", Switch::PORT),
         format!("--columns={}", Switch::INTERFACE),
@@ -273,9 +284,7 @@ fn switch(names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {
         &interface,
     ];
     let text = VSCTL.ask(&[&words[..], &["list", "Interface"]].concat())?;
-    let switch = Switch::parse(&text)?;
-    let found = names.iter().map(|name| (name.clone(), switch.port(name)));
-    Ok(found.collect())
+    Ok(Switch::parse(&text)?)
 }
 
 fn of_pci(names: &BTreeSet<Name>) -> BTreeMap<Name, Found> {
@@ -306,6 +315,23 @@ fn proxmox(root: &Path, names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>,
 }
 
 fn pods(root: &Path, names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {
+    let all = attachments(root)?;
+    let found = names.iter().filter_map(|name| match name {
+        Name::Pod {
+            namespace,
+            pod,
+            interface,
+        } => Some((
+            name.clone(),
+            nicety_names::pod(&all, (namespace, pod), interface),
+        )),
+        _ => None,
+    });
+    Ok(found.collect())
+}
+
+/// What CNI has kept.
+fn attachments(root: &Path) -> Result<Vec<Attachment>, Trouble> {
     let mut all: Vec<Attachment> = Vec::new();
     let unreadable = |source| Trouble::File {
         path: root.to_owned(),
@@ -323,18 +349,7 @@ fn pods(root: &Path, names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Tr
             }
         }
     }
-    let found = names.iter().filter_map(|name| match name {
-        Name::Pod {
-            namespace,
-            pod,
-            interface,
-        } => Some((
-            name.clone(),
-            nicety_names::pod(&all, (namespace, pod), interface),
-        )),
-        _ => None,
-    });
-    Ok(found.collect())
+    Ok(all)
 }
 
 /// A file that only root may write; none when it is not there.

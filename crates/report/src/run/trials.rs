@@ -76,6 +76,9 @@ fn purpose(purpose: Purpose) -> String {
         Purpose::Fate {
             of: FateOf::Confirm,
         } => "fate of confirm".to_owned(),
+        Purpose::Fate {
+            of: FateOf::Latency,
+        } => "hops".to_owned(),
         Purpose::Latency { load_ratio } => format!("latency at {}", number::share(load_ratio)),
     }
 }

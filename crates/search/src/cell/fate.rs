@@ -47,7 +47,16 @@ impl Cell {
             .as_ref()
             .filter(|record| record.frames.lost > 0);
         let confirm = confirm.map(|record| (FateOf::Confirm, Fps(record.load_fps)));
-        overload.into_iter().chain(confirm).collect()
+        let all = overload.into_iter().chain(confirm);
+        all.chain(self.hops_load().map(|load| (FateOf::Latency, load)))
+            .collect()
+    }
+
+    /// The first load whose latency was measured, where it is looked for where frames spend their time.
+    fn hops_load(&self) -> Option<Fps> {
+        let share = *self.plan.latency_shares.first()?;
+        let load = || Some(Fps(self.level()?.0 * share));
+        self.plan.settings.hops.then(load).flatten()
     }
 
     /// The load of the lowest lossy trial. Where none is near the throughput, a little more than the path
@@ -65,7 +74,16 @@ impl Cell {
 
     /// What the trials of fates have found out.
     pub(super) fn cell_fates(&self) -> Vec<CellFate> {
-        self.fates.iter().filter_map(cell_fate).collect()
+        let mut fates: Vec<CellFate> = self.fates.iter().filter_map(cell_fate).collect();
+        let hops = fates
+            .iter_mut()
+            .filter_map(|fate| fate.report.hops.as_mut());
+        for hops in hops {
+            // What the programs add shows beside the trial that it repeats.
+            let plain = self.latency.first().map(|plain| plain.mean * 1e3);
+            hops.plain_mean_ns = plain.map(|ns| ns.round().max(0.0) as u64);
+        }
+        fates
     }
 
     /// The repeat of the lowest lossy trial, where frames were looked for in it and some were lost.

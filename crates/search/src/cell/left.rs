@@ -36,7 +36,8 @@ impl Cell {
         let fates = match self.stage() {
             Stage::Ended => 0,
             Stage::Fate(number) => self.fates_wanted().len().saturating_sub(number) as u32,
-            _ => u32::from(fate > 0.0),
+            _ if fate > 0.0 => 1 + u32::from(self.plan.settings.hops),
+            _ => 0,
         };
         let (latencies, latency_s) = match self.stage {
             Stage::Fate(_) | Stage::Ended => (0, 0.0),

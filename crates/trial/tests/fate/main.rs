@@ -8,6 +8,7 @@ mod case;
 #[path = "../truth/commands.rs"]
 #[allow(dead_code)] // of another test, which needs more of it
 mod commands;
+mod hops;
 mod host;
 mod queues;
 mod rules;
@@ -22,7 +23,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Fate = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Fate); 25] = [
+const TESTS: [(&str, Fate); 28] = [
     ("a_token_bucket", queues::tbf),
     ("classes_with_a_short_queue", queues::htb),
     ("the_ring_of_a_veth", queues::veth_ring),
@@ -48,6 +49,9 @@ const TESTS: [(&str, Fate); 25] = [
     ("a_macvlan_for_others", host::macvlan),
     ("nothing_is_lost", tester::nothing),
     ("xdp_frames_that_a_program_drops", tester::unseen),
+    ("hops_of_frames_that_programs_receive", hops::by_programs),
+    ("hops_of_frames_that_sockets_receive", hops::by_sockets),
+    ("hops_show_where_a_queue_is", hops::a_queue),
 ];
 
 fn main() -> ExitCode {

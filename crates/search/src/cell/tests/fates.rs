@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nicety_model::hop::HopReport;
 use nicety_model::{FateCause, FateOf, FateReport};
 
 use super::*;
@@ -100,4 +101,41 @@ fn a_run_goes_on_after_its_trials_of_fates() {
     let mut cell = Cell::new(with_fates()).unwrap();
     assert_eq!(cell.replay(&records), records.len());
     assert_eq!(cell.next(), None);
+}
+
+#[test]
+fn where_frames_wait_is_looked_for_at_the_first_load_of_latency() {
+    let mut plan = with_fates();
+    plan.settings.hops = true;
+    let share = plan.latency_shares[0];
+    let mut cell = Cell::new(plan).unwrap();
+    let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        if let Purpose::Fate { of } = record.purpose {
+            let hops = (of == FateOf::Latency).then(HopReport::default);
+            record.fate = Some(FateReport {
+                hops,
+                ..FateReport::default()
+            });
+        }
+    });
+    assert!(
+        purposes(&records).ends_with("lllff"),
+        "{}",
+        purposes(&records)
+    );
+    let latency = |record: &&TrialRecord| record.purpose == Purpose::Latency { load_ratio: share };
+    let (repeated, plain) = (
+        records.last().unwrap(),
+        records.iter().find(latency).unwrap(),
+    );
+    assert_eq!(repeated.load_fps, plain.load_fps);
+    let result = cell.finish(context());
+    let hops = result
+        .fates
+        .last()
+        .and_then(|fate| fate.report.hops.clone());
+    let mean = plain
+        .latency_us
+        .map(|latency| (latency.mean * 1e3).round() as u64);
+    assert_eq!(hops.map(|hops| hops.plain_mean_ns), Some(mean));
 }

@@ -1,0 +1,105 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn stations() -> Vec<Station> {
+    let of = |name: &str, arrives, loses| Station {
+        name: name.to_owned(),
+        arrives,
+        loses,
+    };
+    vec![
+        of("received at d0", false, false),
+        of("sent at d1", false, false),
+        of("arrived at b", true, true),
+        of("thrown away at d2", false, true),
+    ]
+}
+
+fn seen(frame: u64, sent_ns: u64, times: &[(usize, u64)]) -> Vec<Seen> {
+    let at = |(station, after): &(usize, u64)| Seen {
+        frame,
+        sent_ns: sent_ns & WRAP_MASK,
+        at_ns: sent_ns + after,
+        station: *station,
+        cpu: 1,
+    };
+    times.iter().map(at).collect()
+}
+
+fn joined(all: &[Vec<Seen>]) -> HopReport {
+    join(all.concat(), &stations(), "sent at a").unwrap()
+}
+
+#[test]
+fn hops_are_the_times_between_stations() {
+    let frames: Vec<Vec<Seen>> = (0..100)
+        .map(|n| seen(n, 1000 * n, &[(0, 100), (1, 400), (2, 1000)]))
+        .collect();
+    let report = joined(&frames);
+    let said: Vec<(&str, &str, u64)> = report
+        .hops
+        .iter()
+        .map(|hop| (hop.from.as_str(), hop.to.as_str(), hop.time.mean_ns))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("sent at a", "received at d0", 100),
+            ("received at d0", "sent at d1", 300),
+            ("sent at d1", "arrived at b", 600),
+        ]
+    );
+    assert_eq!((report.frames, report.summed), (100, 100));
+    assert_eq!(report.end_to_end.mean_ns, 1000);
+    assert_eq!(report.hops[0].cpus, [1]);
+}
+
+#[test]
+fn frames_that_were_not_seen_everywhere_enter_no_figure() {
+    let whole = [(0, 100), (1, 400), (2, 1000)];
+    let frames = [
+        seen(0, 0, &whole),
+        seen(1, 0, &whole),
+        // Lost, or too slow.
+        seen(2, 0, &[(0, 100), (3, 200)]),
+        seen(3, 0, &[(0, 100)]),
+        // It went around a station.
+        seen(4, 0, &[(0, 100), (2, 9_000_000)]),
+        // A copy was thrown away, and what comes after its arrival is the tester's.
+        seen(5, 0, &[(0, 100), (3, 150), (1, 400), (2, 1000), (2, 5000)]),
+    ];
+    let report = joined(&frames);
+    assert_eq!((report.frames, report.cut, report.other_ways), (3, 2, 1));
+    assert_eq!(report.end_to_end.max_ns, 1000);
+    assert_eq!(joined(&[]), HopReport::default());
+}
+
+#[test]
+fn a_clock_that_wraps_or_goes_back_is_noticed() {
+    let late = (1 << 48) - 50;
+    let report = joined(&[seen(0, late, &[(0, 100), (1, 400), (2, 1000)])]);
+    assert_eq!((report.summed, report.end_to_end.mean_ns), (1, 1000));
+    // Two CPUs whose clocks differ: by its times the frame came before it was sent.
+    let mut back = seen(0, 5000, &[(0, 100), (1, 400), (2, 1000)]);
+    back[0].at_ns = 4000;
+    let report = joined(&[back]);
+    assert_eq!((report.frames, report.summed), (1, 0));
+}
+
+proptest! {
+    #[test]
+    fn means_add_up_whatever_the_times(
+        all in proptest::collection::vec((0_u64..1 << 48, 0_u64..100_000, 0_u64..100_000, 1_u64..100_000), 1..50)
+    ) {
+        let frames: Vec<Vec<Seen>> = all
+            .iter()
+            .enumerate()
+            .map(|(n, (sent, a, b, c))| seen(n as u64, *sent, &[(0, *a), (1, a + b + 1), (2, a + b + c + 1)]))
+            .collect();
+        let report = joined(&frames);
+        prop_assert_eq!(report.summed, all.len() as u64);
+        let sum: u64 = report.hops.iter().map(|hop| hop.time.mean_ns).sum();
+        prop_assert!(sum.abs_diff(report.end_to_end.mean_ns) <= 3);
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Notes when sampled test frames pass which station: where an interface receives them, where it sends them, and where
+// they are thrown away, as the tester does with those that it has counted.
+//
+// The first thing that the programs do is to look at the clock: outside of the windows in which frames are sampled
+// they end at once. A frame is sampled if it was sent in a window, by its stamp, wherever it is seen. The windows of
+// the programs are longer than those by what a frame may take.
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "maps.bpf.h"
+#include "skb.bpf.h"
+
+// Windows begin at multiples of this time, a power of two, in nanoseconds.
+#define PERIOD (1ULL << 26)
+// Time that a frame may take.
+#define TAIL 4000000ULL
+#define RECORDS (1 << 18)
+#define STATIONS 64
+#define ORDER_ARMED (1ULL << 40)
+
+enum kind { RECEIVES, SENDS, FREES };
+
+const volatile __u32 stream_count = 1;
+
+// What user space orders, written before frames are sent, and what it reads.
+struct order {
+	// Bits 0 to 7 hold the trial; ORDER_ARMED says that there is one.
+	__u64 trial;
+	// Length of the windows in nanoseconds.
+	__u64 open;
+	// Records so far; those beyond RECORDS were not kept.
+	__u64 records;
+	// Frames at stations beyond STATIONS.
+	__u64 unnoted;
+	// The number of the next station.
+	__u64 stations;
+	__u64 reserved[3];
+};
+
+struct record {
+	// Stream in the upper half, number in the lower.
+	__u64 frame;
+	__u64 sent;
+	__u64 at;
+	// Station in the lower half, CPU in the upper.
+	__u64 station;
+};
+
+struct station_key {
+	__u64 device;
+	__u64 kind;
+};
+
+struct station {
+	__u64 number;
+	__u64 netns;
+	char name[16];
+};
+
+SHARED_ARRAY(order, 1, struct order);
+SHARED_ARRAY(records, RECORDS, struct record);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, STATIONS);
+	__type(key, struct station_key);
+	__type(value, struct station);
+} stations SEC(".maps");
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+// The number of a station, made when it is seen for the first time; STATIONS where there is no room.
+static __always_inline __u64 number_of(struct net_device *dev, struct order *ordered, __u64 kind)
+{
+	struct station_key key = {
+		.device = (__u64)dev,
+		.kind = kind,
+	};
+	struct station *known = bpf_map_lookup_elem(&stations, &key);
+
+	if (!known) {
+		struct station station = {};
+
+		station.number = __sync_fetch_and_add(&ordered->stations, 1);
+		station.netns = dev->nd_net.net->ns.inum;
+		bpf_probe_read_kernel_str(station.name, sizeof(station.name), dev->name);
+		bpf_map_update_elem(&stations, &key, &station, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&stations, &key);
+	}
+	return known ? known->number : STATIONS;
+}
+
+static __always_inline int passed(const struct sk_buff *skb, __u64 kind)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 zero = 0, place;
+	struct order *ordered = bpf_map_lookup_elem(&order, &zero);
+	struct record *record;
+	struct net_device *dev;
+	struct stamp stamp;
+	__u64 open, trial, number, at;
+
+	if (!ordered)
+		return 0;
+	open = ordered->open;
+	if ((now & (PERIOD - 1)) >= open + TAIL)
+		return 0;
+	trial = *(volatile __u64 *)&ordered->trial;
+	if (!(trial & ORDER_ARMED) || !read_stamp(skb, &stamp))
+		return 0;
+	if (stamp.trial != (__u8)trial || stamp.stream >= stream_count ||
+	    (stamp.time & (PERIOD - 1)) >= open)
+		return 0;
+	dev = skb->dev;
+	// Sockets keep other things in the same field: what has no number is no device.
+	if (!dev || dev->ifindex <= 0)
+		return 0;
+	number = number_of(dev, ordered, kind);
+	if (number >= STATIONS) {
+		__sync_fetch_and_add(&ordered->unnoted, 1);
+		return 0;
+	}
+	at = __sync_fetch_and_add(&ordered->records, 1);
+	if (at >= RECORDS)
+		return 0;
+	place = at;
+	record = bpf_map_lookup_elem(&records, &place);
+	if (!record)
+		return 0;
+	record->frame = (__u64)stamp.stream << 32 | stamp.sequence;
+	record->sent = stamp.time;
+	record->at = now;
+	record->station = number | (__u64)bpf_get_smp_processor_id() << 32;
+	return 0;
+}
+
+SEC("tp_btf/netif_receive_skb")
+int BPF_PROG(received, const struct sk_buff *skb)
+{
+	return passed(skb, RECEIVES);
+}
+
+SEC("tp_btf/net_dev_start_xmit")
+int BPF_PROG(sends, const struct sk_buff *skb)
+{
+	return passed(skb, SENDS);
+}
+
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(frees, const struct sk_buff *skb)
+{
+	return passed(skb, FREES);
+}

@@ -1,0 +1,58 @@
+//! How long frames were where on their way.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+/// Times between the stations of a path, of sampled frames.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HopReport {
+    /// Sampled frames that were seen at every station of the usual way.
+    pub frames: u64,
+    /// Of these, frames whose hops add up to their time from end to end within 1 %.
+    pub summed: u64,
+    /// Sampled frames that went another way, as copies do.
+    pub other_ways: u64,
+    /// Sampled frames that were not seen to arrive: lost, or so slow (4 ms and more) that nothing looked any more.
+    pub cut: u64,
+    /// Times that there was no room to note a frame.
+    pub unnoted: u64,
+    /// From the sender to the receiver, of the sampled frames.
+    pub end_to_end: HopTime,
+    /// Mean of all frames of this trial, sampled or not, by the tester's own clock: the programs delay the sampled ones.
+    pub all_mean_ns: Option<u64>,
+    /// Mean of a trial at this load without the programs.
+    pub plain_mean_ns: Option<u64>,
+    /// The hops in the order of the way.
+    pub hops: Vec<Hop>,
+}
+
+/// The time between two stations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hop {
+    /// Where it begins: `sent at a`, `received at d0`.
+    pub from: String,
+    /// Where it ends.
+    pub to: String,
+    /// CPUs that ran its end, the most frequent first.
+    pub cpus: Vec<u32>,
+    /// How long.
+    #[serde(flatten)]
+    pub time: HopTime,
+}
+
+/// Distribution of times in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HopTime {
+    /// Mean; those of all hops add up to that from end to end.
+    pub mean_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
+}
