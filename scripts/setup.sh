@@ -50,6 +50,7 @@ install() (
             systemctl disable --quiet "${package/%etcd-server/etcd}.service" >&2 || true
         fi
     done
+    if [[ " $* " == *" nfdump "* ]]; then systemctl disable --quiet nfdump.service >&2 || true; fi
     # Its package has another name.
     if [[ " $* " == *" openssh-server "* ]]; then systemctl disable --quiet ssh.service ssh.socket >&2 || true; fi
 )
@@ -145,6 +146,8 @@ if [ "$purpose" = test ]; then
     have prometheus-node-exporter || wish "metrics of a run will not be read by node_exporter" prometheus-node-exporter
     { [ -x /usr/sbin/sshd ] && have ssh; } ||
         wish "the Ansible collection will not be played" openssh-server openssh-client
+    { have nfdump && have nfcapd; } || wish "flows of bills will not be read by nfdump" nfdump
+    have nfacctd || PATH=$PATH:/usr/sbin have nfacctd || wish "flows of bills will not be read by pmacct" pmacct
     have buildah || wish "the container will not be built" buildah
     have mksquashfs || wish "the image for systemd-sysext will not be built" squashfs-tools
     # Machines of libvirt are started in namespaces of the test; its services are not installed.

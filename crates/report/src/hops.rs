@@ -148,7 +148,7 @@ mod tests {
             .iter()
             .map(|cell| cell.text.as_str())
             .collect();
-        assert_eq!(&last[..3], ["sent at a", "arrived at b", "1.50"]);
+        assert_eq!(&last[..3], ["sent at a", "arrived at b", "1.5"]);
         // 200 frames know no 99th percentile.
         assert!(table.rows[2][4].is_absent() && !table.rows[2][3].is_absent());
         let fate = CellFate {

@@ -2,7 +2,8 @@
 //!
 //! A sample is two flows, one each way, with the tenant as `userName`. What its owner sends is `ingress`: the host
 //! sees it come in. Collectors that know no names tell tenants apart by [`tenant_number`], as `ingressVRFID`. Numbers
-//! of elements: IANA, "IPFIX Information Elements".
+//! of elements: IANA, "IPFIX Information Elements". Samples have no addresses, but pmacct passes over flows without:
+//! both are 0.0.0.0. It reads names of a fixed length only.
 
 use nicety_model::bill::{SLOT_SECONDS, Traffic, UsageRow};
 
@@ -12,15 +13,13 @@ const VERSION: u16 = 10;
 const TEMPLATE_SET: u16 = 2;
 /// Of our records; the first that is free.
 const TEMPLATE: u16 = 256;
-/// A length that the record itself tells (RFC 7011, 7).
-const VARIABLE: u16 = 65_535;
 /// Longest message: it fits in a datagram of any network.
 const MESSAGE: usize = 1_400;
-/// Longest name, so that its length is one byte.
-const NAME: usize = 254;
+/// Bytes of a name, filled up with zeros.
+const NAME: usize = 64;
 
 /// Number and length of the elements of a record, in their order.
-const FIELDS: [(u16, u16); 8] = [
+const FIELDS: [(u16, u16); 10] = [
     // flowStartMilliseconds, flowEndMilliseconds
     (152, 8),
     (153, 8),
@@ -32,9 +31,12 @@ const FIELDS: [(u16, u16); 8] = [
     // ingressVRFID
     (234, 4),
     // userName
-    (371, VARIABLE),
+    (371, NAME as u16),
     // observationDomainName
-    (300, VARIABLE),
+    (300, NAME as u16),
+    // sourceIPv4Address, destinationIPv4Address
+    (8, 4),
+    (12, 4),
 ];
 
 /// Messages with the flows of all samples; each says what its records are, so that none needs another one.
@@ -91,7 +93,7 @@ fn record(row: &UsageRow, direction: u8, traffic: &Traffic) -> Vec<u8> {
             .saturating_mul(1_000)
             .to_be_bytes()
     };
-    let mut record = Vec::with_capacity(64);
+    let mut record = Vec::with_capacity(192);
     record.extend(millis(row.start));
     record.extend(millis(row.start.saturating_add(SLOT_SECONDS)));
     record.extend(traffic.bytes.to_be_bytes());
@@ -102,10 +104,11 @@ fn record(row: &UsageRow, direction: u8, traffic: &Traffic) -> Vec<u8> {
         let end = (0..=NAME.min(name.len()))
             .rev()
             .find(|end| name.is_char_boundary(*end));
-        let name = &name[..end.unwrap_or(0)];
-        record.push(name.len() as u8);
-        record.extend(name.as_bytes());
+        let name = &name.as_bytes()[..end.unwrap_or(0)];
+        record.extend(name);
+        record.resize(record.len() + NAME - name.len(), 0);
     }
+    record.extend([0; 8]);
     record
 }
 
@@ -158,10 +161,9 @@ mod tests {
             assert_eq!((message[1], length), (10, message.len()));
             assert!(length <= MESSAGE);
             assert_eq!(word(8), before);
-            // 39 bytes of numbers and lengths, 254 of the tenant's name, 4 of the host's.
             let records = length - 16 - template().len() - 4;
-            assert_eq!(records % 297, 0, "{records}");
-            before += (records / 297) as u32;
+            assert_eq!(records % 173, 0, "{records}");
+            before += (records / 173) as u32;
         }
         assert_eq!(before, 40);
     }

@@ -227,7 +227,7 @@ pub struct BillArgs {
     /// Show this month, in UTC; the current one by default.
     #[arg(long, value_name = "YYYY-MM", help_heading = heading::WHAT)]
     pub month: Option<Month>,
-    /// Bill every host apart; by default a tenant's samples are those of all hosts together.
+    /// Show every host by itself; by default a tenant's samples are those of all hosts together.
     #[arg(long, help_heading = heading::WHAT)]
     pub by_host: bool,
     /// Show every sample of five minutes.

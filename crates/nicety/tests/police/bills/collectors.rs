@@ -162,25 +162,31 @@ fn pmacct_reads_what_every_tenant_has_used() {
         uplink.path("nfacctd"),
         uplink.path("flows.csv"),
     );
-    fs::write(
-        &names,
-        "name=tenant field_type=371 len=vlen semantics=str\n",
-    )
-    .unwrap();
+    fs::write(&names, "name=tenant field_type=371 len=64 semantics=str\n").unwrap();
     let text = format!(
         "daemonize: false\nnfacctd_port: 4740\nnfacctd_ip: 127.0.0.1\nplugins: print\nprint_output: csv\n\
-         print_output_file: {}\nprint_refresh_time: 2\nprint_history: 5m\naggregate: tenant\naggregate_primitives: {}\n",
+         print_output_file: {}\nprint_refresh_time: 2\naggregate: tenant\naggregate_primitives: {}\n",
         out.display(),
         names.display()
     );
     fs::write(&config, text).unwrap();
-    let collector = Collector::start(&uplink, &["nfacctd", "-f", config.to_str().unwrap()]);
+    // It does not end when it is asked to, and its parts outlive it.
+    let words = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "nfacctd",
+        "-f",
+        config.to_str().unwrap(),
+    ];
+    let collector = Collector::start(&uplink, &words);
     let mut said = String::new();
     send(&uplink, 4740, || {
         said = fs::read_to_string(&out).unwrap_or_default();
         said.lines().count() > 1
     });
-    collector.end();
+    drop(collector);
     let mut lines = said.lines();
     let head: Vec<&str> = lines.next().unwrap().split(',').collect();
     let at = |name: &str| {
