@@ -22,7 +22,13 @@ fn a_server_is_a_store() {
     let Some(mut server) = Server::start("a_server_is_a_store") else {
         return;
     };
-    for name in ["comes_back", "kept_once", "labels_and_removal", "trend"] {
+    for name in [
+        "comes_back",
+        "kept_once",
+        "labels_and_removal",
+        "trend",
+        "usage",
+    ] {
         server.database(name);
     }
     contract::all(&|name, make| {
@@ -75,13 +81,13 @@ fn refused(server: &Server) {
     let raise = "UPDATE nicety.version SET version = 99";
     newer.batch_execute(raise).unwrap();
     match open(server, "newer", true) {
-        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 2)),
+        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 3)),
         other => panic!("{other:?}"),
     }
     // Somebody who may only look.
     let reader = "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA nicety TO reader; \
         GRANT SELECT ON ALL TABLES IN SCHEMA nicety TO reader; \
-        UPDATE nicety.version SET version = 2";
+        UPDATE nicety.version SET version = 3";
     newer.batch_execute(reader).unwrap();
     let url = server.url("newer").replace("tester@", "reader@");
     let mut reader = Postgres::open(&url, &Environment::default(), false, PATIENCE).unwrap();

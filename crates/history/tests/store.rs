@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use contract::{add, files};
-use nicety_history::{Added, Environment, History, HistoryError, Sqlite, open};
+use nicety_history::{Added, Environment, History, HistoryError, KeptBook, Sqlite, open};
+use nicety_model::bill::UsageRow;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -78,7 +79,7 @@ fn a_newer_store_is_refused_and_left_alone() {
     made.pragma_update(None, "user_version", 99).unwrap();
     drop(made);
     match Sqlite::open(&path) {
-        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 1)),
+        Err(HistoryError::Newer { version, known, .. }) => assert_eq!((version, known), (99, 2)),
         other => panic!("{other:?}"),
     }
 }
@@ -102,4 +103,38 @@ fn damage_is_found_and_mended_by_adding_again() {
     ));
     assert_eq!(add(&mut store, 1, "x", &[]), Added::Replaced(1));
     assert_eq!(store.files(1).unwrap(), files("x"));
+}
+
+#[test]
+fn the_book_is_kept_with_what_has_come_together_or_not_at_all() {
+    let (_dir, path) = place();
+    let mut store = Sqlite::open_or_create(&path).unwrap();
+    assert_eq!(store.book().unwrap(), KeptBook::default());
+    let row = |bytes| {
+        let mut row = UsageRow {
+            host: "kvm1".to_owned(),
+            tenant: "blue".to_owned(),
+            start: 300,
+            usage: Default::default(),
+        };
+        row.usage.sent.bytes = bytes;
+        row
+    };
+    let lines = |text: &str| vec![("tap0".to_owned(), text.to_owned())];
+    assert_eq!(store.keep_book(&lines("one"), &[row(5)]).unwrap(), 1);
+    assert_eq!(store.keep_book(&lines("two"), &[row(7)]).unwrap(), 2);
+    let book = store.book().unwrap();
+    assert_eq!((book.commit, book.lines), (2, lines("two")));
+    // What comes together is added.
+    assert_eq!(store.usage(0..600, None).unwrap(), [row(12)]);
+    // What was sent to a place is sent again only when it has changed.
+    let (rows, until) = store.unsent("there", 100).unwrap();
+    assert_eq!((rows, until), (vec![row(12)], 2));
+    store.sent("there", until).unwrap();
+    assert!(store.unsent("there", 100).unwrap().0.is_empty());
+    assert_eq!(store.unsent("elsewhere", 100).unwrap().0.len(), 1);
+    store.keep_book(&lines("two"), &[row(1)]).unwrap();
+    assert_eq!(store.unsent("there", 100).unwrap().0, [row(13)]);
+    assert_eq!(store.forget_usage(301).unwrap(), 1);
+    assert!(store.usage(0..600, None).unwrap().is_empty());
 }

@@ -1,6 +1,7 @@
 //! What every store must do, whatever it is kept in.
 
 use nicety_history::{Added, History, HistoryError, NewRun};
+use nicety_model::bill::{SLOT_SECONDS, UsageRow};
 use nicety_model::compare::Metric;
 use nicety_model::history::Figure;
 use nicety_model::{Fingerprint, Run, Verdict};
@@ -89,6 +90,46 @@ pub fn comes_back(open: Opens<'_>) {
     assert_eq!(store.cells().unwrap(), ["bridge/64/uni"]);
 }
 
+/// What tenants have used is kept once a slot, and found by time and tenant.
+pub fn usage(open: Opens<'_>) {
+    let row = |host: &str, tenant: &str, slot: i64, bytes| {
+        let mut row = UsageRow {
+            host: host.to_owned(),
+            tenant: tenant.to_owned(),
+            start: slot * SLOT_SECONDS,
+            usage: Default::default(),
+        };
+        row.usage.sent.bytes = bytes;
+        row.usage.received.most = u64::MAX >> 1;
+        row.usage.watched_ms = 300_000;
+        row
+    };
+    let mut store = open(true).unwrap();
+    store.keep_usage(&[]).unwrap();
+    let rows = [
+        row("a", "blue", 1, 7),
+        row("a", "blue", 2, 8),
+        row("b", "blue", 1, 9),
+        row("a", "grün", 1, 1),
+    ];
+    store.keep_usage(&rows).unwrap();
+    store.keep_usage(&[row("a", "blue", 2, 80)]).unwrap();
+    drop(store);
+    let store = open(false).unwrap();
+    let all = store.usage(0..i64::MAX, None).unwrap();
+    assert_eq!(all.len(), 4);
+    assert_eq!(
+        all.last(),
+        Some(&row("a", "blue", 2, 80)),
+        "the newer one counts"
+    );
+    let blue = store
+        .usage(SLOT_SECONDS..2 * SLOT_SECONDS, Some("blue"))
+        .unwrap();
+    assert_eq!(blue, [row("a", "blue", 1, 7), row("b", "blue", 1, 9)]);
+    assert!(store.usage(0..SLOT_SECONDS, None).unwrap().is_empty());
+}
+
 /// A run is kept once.
 pub fn kept_once(open: Opens<'_>) {
     let mut store = open(true).unwrap();
@@ -159,11 +200,12 @@ pub fn trend(open: Opens<'_>) {
 
 /// All of it, on stores that are each opened by a name of their own.
 pub fn all(open: OpensNamed<'_>) {
-    let checks: [(&str, Check); 4] = [
+    let checks: [(&str, Check); 5] = [
         ("comes_back", comes_back),
         ("kept_once", kept_once),
         ("labels_and_removal", labels_and_removal),
         ("trend", trend),
+        ("usage", usage),
     ];
     for (name, check) in checks {
         println!("{name}");

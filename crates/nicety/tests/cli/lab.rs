@@ -57,7 +57,7 @@ impl Lab {
             .arg(unshare)
             .args(WITH_PARENT)
             .args(["sh", "-c"])
-            .arg(format!("{setup}\necho ready\nexec sleep 3600"))
+            .arg(format!("{setup}\necho ready\nexec sleep 7200"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut holder = child::spawn(holder).unwrap();

@@ -29,7 +29,7 @@ for name in a b c u; do
     setpriv --pdeathsig KILL unshare -n sh -c '
         for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
         echo > DIR/'$name'.ready
-        exec sleep 3600' >/dev/null &
+        exec sleep 7200' >/dev/null &
     echo $! > DIR/$name.pid
     until [ -e DIR/$name.ready ]; do sleep 0.01; done
     ip link add ${name}1 type veth peer name ${name}0 netns $!
