@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/toolchain.sh
+. scripts/faults-table.sh
 out=${CARGO_TARGET_DIR:-target}/faults-adopt
 export NICETY_FAULTS=${NICETY_FAULTS:-1000} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
 export NICETY_TEST_ROOT_ONLY=1
@@ -25,12 +26,7 @@ fi
 rmdir "$lab"
 {
     echo "Seed: $NICETY_FAULTS_SEED. Repeat with NICETY_FAULTS_SEED. Time: $((SECONDS - begun)) s."
-    echo
-    echo "| scene | accident | count | result |"
-    echo "|---|---|---:|---|"
-    grep -o 'FAULT | .*' "$out.log" | cut -c 7- || true
-    echo
-    grep -o 'SKIP .*' "$out.log" | sed 's/^/- /' || true
+    faults_table cat "$out.log"
 } >"$out.md"
 cat "$out.md"
 exit "$status"

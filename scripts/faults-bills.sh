@@ -4,18 +4,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/toolchain.sh
+. scripts/faults-table.sh
 out=${CARGO_TARGET_DIR:-target}/faults-bills
 export NICETY_HOUR_S=${NICETY_HOUR_S:-3600} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS} NICETY_TEST_ROOT_ONLY=1
 status=0
 cargo test --quiet --locked -p nicety --test police -- --nocapture --ignored bills::hour:: 2>&1 | tee "$out.log" || status=$?
 {
     echo "Seed: $NICETY_FAULTS_SEED. Repeat with NICETY_FAULTS_SEED."
-    echo
-    echo "| scene | accident | count | result |"
-    echo "|---|---|---:|---|"
-    grep -o 'FAULT | .*' "$out.log" | cut -c 7- || true
-    echo
-    grep -o 'SKIP .*' "$out.log" | sed 's/^/- /' || true
+    faults_table cat "$out.log"
 } >"$out.md"
 cat "$out.md"
 exit "$status"

@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/toolchain.sh
+. scripts/faults-table.sh
 out=${CARGO_TARGET_DIR:-target}/faults-cluster
 export NICETY_FAULTS=${NICETY_FAULTS:-100} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
 # As an ordinary user they would be the same.
@@ -29,12 +30,7 @@ wait "$daemons" || status=$?
 grep -v '^FAULT' "$out-daemons.log" || true
 {
     echo "Seed: $NICETY_FAULTS_SEED. Repeat with NICETY_FAULTS_SEED. Time: $((SECONDS - begun)) s."
-    echo
-    echo "| scene | accident | count | result |"
-    echo "|---|---|---:|---|"
-    cat "$out"-*.log | grep -o 'FAULT | .*' | cut -c 7- | sort || true
-    echo
-    cat "$out"-*.log | grep -o 'SKIP .*' | sed 's/^/- /' || true
+    faults_table sort "$out"-*.log
     grep -h 'most that all hosts\|most in two seconds' "$out"-*.log || true
 } >"$out.md"
 cat "$out.md"

@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/toolchain.sh
+. scripts/faults-table.sh
 out=${CARGO_TARGET_DIR:-target}/faults
 export NICETY_FAULTS=${NICETY_FAULTS:-200} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
 alone=(bench:: children:: clocks:: machine:: memory:: power_loss_bench a_measured_device)
@@ -34,12 +35,7 @@ read -r user system < <(tail -n 1 "$out-times.log")
 {
     echo "Seed: $NICETY_FAULTS_SEED. Repeat with NICETY_FAULTS_SEED."
     echo "Time: $((SECONDS - begun)) s; processors: $user in programs, $system in the kernel."
-    echo
-    echo "| scene | accident | count | result |"
-    echo "|---|---|---:|---|"
-    cat "$out"-{alone,others,some}.log 2>/dev/null | grep -o 'FAULT | .*' | cut -c 7- | sort || true
-    echo
-    cat "$out"-{alone,others,some}.log 2>/dev/null | grep -o 'SKIP .*' | sed 's/^/- /' || true
+    faults_table sort "$out"-{alone,others,some}.log
 } >"$out.md"
 cat "$out.md"
 exit "$status"

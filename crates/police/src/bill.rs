@@ -11,6 +11,6 @@ mod slots;
 mod statement;
 
 pub use book::{Book, Line, Mark, Part, Passed, Sighting};
-pub use growth::{Counters, Growth, INTERFACE};
+pub use growth::{Growth, INTERFACE};
 pub use slots::Moment;
 pub use statement::{Grouped, statement};

@@ -22,6 +22,19 @@ pub struct Sample {
     pub backlog: Option<u64>,
 }
 
+impl Sample {
+    /// Frames that the limiter has dropped since an earlier sample; 0 where it counts none, or anew.
+    pub fn dropped_since(&self, last: &Self) -> u64 {
+        let both = self.drops.zip(last.drops);
+        both.map_or(0, |(now, was)| now.saturating_sub(was))
+    }
+
+    /// More waits in the limiter than a frame or two, which are no sign of want.
+    pub fn waits(&self) -> bool {
+        self.backlog.is_some_and(|bytes| bytes > 4_096)
+    }
+}
+
 /// Properties of a port's counters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counters {
@@ -124,15 +137,9 @@ impl Meter {
         if narrow && bps > self.counters.ceiling_bps * 1.1 {
             return Reading::Reset;
         }
-        let dropped = match (last.drops, sample.drops) {
-            (Some(old), Some(new)) => new > old,
-            _ => false,
-        };
-        // A frame or two that wait are no sign of want.
-        let waits = sample.backlog.is_some_and(|bytes| bytes > 4_096);
         Reading::Rate {
             bps,
-            held: dropped || waits,
+            held: sample.dropped_since(&last) > 0 || sample.waits(),
         }
     }
 

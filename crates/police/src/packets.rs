@@ -57,6 +57,14 @@ struct Port {
     held: bool,
 }
 
+/// Ends a period of a direction, with its packets where the policy limits these.
+pub fn step(packets: Option<&mut Packets>, bits: &mut Controller, seen: &[Seen]) -> Decision {
+    match packets {
+        Some(packets) => packets.step(bits, seen),
+        None => bits.step(seen),
+    }
+}
+
 /// The same tenants with packets in the place of bits.
 fn turned(policy: &Policy) -> Policy {
     let rate = |packets: u64| BitRate::from_bps(packets as f64 * UNIT);
@@ -315,11 +323,8 @@ impl Port {
         let frames = grown(sample.frames, last.frames);
         let bytes = grown(sample.bytes, last.bytes) + (WIRE_OVERHEAD + FCS) * frames;
         self.uses = [8.0 * bytes, frames];
-        let dropped = match (last.drops, sample.drops) {
-            (Some(was), Some(now)) => now.saturating_sub(was),
-            _ => 0,
-        };
-        self.held = dropped > 0 || sample.backlog.is_some_and(|bytes| bytes > 4096);
+        let dropped = sample.dropped_since(&last);
+        self.held = dropped > 0 || sample.waits();
         let at = self.uses_most(limit);
         self.drops[at] = self.drops[at].saturating_add(dropped);
     }

@@ -1,6 +1,8 @@
 //! Totals that ports have sent and received since the daemon started, from counters that wrap,
 //! restart or change owners.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// Totals sent and received by a port, seen from its owner.
@@ -29,11 +31,11 @@ impl Total {
     }
 }
 
-/// Counters of a port at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Counters of a port at one moment, seen from its owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Source of the counters; a new source begins anew.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
     /// Their values.
     pub now: Total,
     /// Width of the byte counters in bits.
@@ -71,7 +73,7 @@ impl Adder {
             self.last = None;
             return;
         };
-        let same = self.last.filter(|last| last.source == now.source);
+        let same = self.last.take().filter(|last| last.source == now.source);
         if let Some(Counts { now: was, .. }) = same {
             let Total {
                 tx_bytes,
@@ -103,9 +105,9 @@ mod tests {
 
     #[test]
     fn totals_only_grow() {
-        let at = |source, bytes, bits| {
+        let at = |source: &'static str, bytes, bits| {
             Some(Counts {
-                source,
+                source: source.into(),
                 now: Total {
                     tx_bytes: bytes,
                     ..Total::default()

@@ -9,10 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use nicety_model::bill::{SLOT_SECONDS, Traffic, UsageRow};
-use nicety_police::bill::{
-    Book, Counters, Grouped, INTERFACE, Mark, Moment, Passed, Sighting, statement,
-};
-use nicety_police::totals::{Held, Total};
+use nicety_police::bill::{Book, Grouped, INTERFACE, Mark, Moment, Passed, Sighting, statement};
+use nicety_police::totals::{Counts, Held, Total};
 
 /// What the port passes at most, in bits per second and in bytes per step.
 const MOST: f64 = 80e6;
@@ -80,8 +78,8 @@ impl Port {
         }
         Sighting::There(Mark {
             whose: format!("boot/{interface}"),
-            counters: Counters {
-                source: self.limiter.map_or(INTERFACE, |_| "limiter").to_owned(),
+            counters: Counts {
+                source: self.limiter.map_or(INTERFACE, |_| "limiter").into(),
                 now,
                 byte_bits: 64,
                 frame_bits: 64,
@@ -230,7 +228,7 @@ fn a_bill_is_never_above_the_truth_and_says_what_it_may_lack() {
 fn a_book_that_takes_every_limiter_for_the_same_is_caught() {
     let naive = |port: &Port| match port.seen() {
         Sighting::There(mut mark) => {
-            INTERFACE.clone_into(&mut mark.counters.source);
+            mark.counters.source = INTERFACE.into();
             Sighting::There(mark)
         }
         gone => gone,
@@ -323,8 +321,8 @@ fn a_clock_that_is_set_back_makes_no_sample_higher() {
             tx_bytes: sent,
             ..Total::default()
         };
-        let counters = Counters {
-            source: INTERFACE.to_owned(),
+        let counters = Counts {
+            source: INTERFACE.into(),
             now: face,
             byte_bits: 64,
             frame_bits: 64,
@@ -371,8 +369,8 @@ fn a_narrow_counter_that_may_have_gone_round_says_so() {
             tx_bytes: bytes,
             ..Total::default()
         };
-        let counters = Counters {
-            source: "registers".to_owned(),
+        let counters = Counts {
+            source: "registers".into(),
             now,
             byte_bits: 32,
             frame_bits: 32,

@@ -9,12 +9,12 @@ mod keeper;
 mod readings;
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nicety_history::Sqlite;
 use nicety_host::journal::since_boot;
-use nicety_police::bill::{Book, Counters, Mark, Moment};
+use nicety_police::bill::{Book, Mark, Moment};
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::Total;
 use nicety_police::{Decision, Policy};
@@ -149,7 +149,7 @@ impl Bills {
 
     /// A port is seen.
     pub fn look(&mut self, port: usize, snapshot: &Snapshot) {
-        let look = match (snapshot.counts, &snapshot.place) {
+        let look = match (&snapshot.counts, &snapshot.place) {
             (Some(counts), _) => {
                 let whose = match snapshot.index {
                     Some(index) => format!("{}/{index}", self.place),
@@ -157,14 +157,7 @@ impl Bills {
                 };
                 Look::There(Mark {
                     whose,
-                    counters: Counters {
-                        source: counts.source.to_owned(),
-                        now: counts.now,
-                        byte_bits: counts.byte_bits,
-                        frame_bits: counts.frame_bits,
-                        interface: counts.interface,
-                        held: counts.held,
-                    },
+                    counters: counts.clone(),
                     most_bps: self.most_bps,
                 })
             }
@@ -186,10 +179,8 @@ impl Bills {
             looks: std::mem::take(&mut self.looks),
             limited,
         };
-        match self.to.try_send(Message::Period(period)) {
-            // A thread that is gone has said why.
-            Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
-        }
+        // One that is left out is in the next one; a thread that is gone has said why.
+        let _ = self.to.try_send(Message::Period(period));
     }
 
     /// Another policy holds.
@@ -202,10 +193,8 @@ impl Bills {
     /// Keeps what there is; `opens_up`: the limits of all ports go now.
     pub fn stop(self, opens_up: bool) {
         let _ = self.to.send(Message::Stop { opens_up });
-        match self.ended.recv_timeout(LAST) {
-            // What could not be kept is in the readings.
-            Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-        }
+        // What could not be kept is in the readings.
+        let _ = self.ended.recv_timeout(LAST);
     }
 }
 

@@ -390,17 +390,26 @@ impl Daemon {
 
     /// Reports what happened at a port.
     fn report(&self, index: usize, event: PortEvent) {
-        let port = self.names.get(index).map(ToString::to_string);
-        let tenant = self.policy.ports().nth(index);
-        let tenant = tenant.and_then(|(tenant, _)| self.policy.tenants.get(tenant));
+        let (port, tenant) = self.whose(index);
         let event = self.worded(index, event);
         let interface = self.interface(index);
         self.log.report(&Event::Port {
-            port: port.unwrap_or_default(),
+            port,
             interface: interface.filter(|_| !matches!(event, PortEvent::Absent(_))),
-            tenant: tenant.map(|tenant| tenant.name.clone()),
+            tenant,
             event,
         });
+    }
+
+    /// The name of a port, and its tenant.
+    fn whose(&self, index: usize) -> (String, Option<String>) {
+        let port = self.names.get(index).map(ToString::to_string);
+        let tenant = self.policy.ports().nth(index);
+        let tenant = tenant.and_then(|(tenant, _)| self.policy.tenants.get(tenant));
+        (
+            port.unwrap_or_default(),
+            tenant.map(|tenant| tenant.name.clone()),
+        )
     }
 }
 

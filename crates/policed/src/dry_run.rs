@@ -8,7 +8,7 @@ use std::time::Duration;
 use nicety_model::{BitRate, SCHEMA};
 use nicety_police::adopt::Way;
 use nicety_police::explain::readable;
-use nicety_police::packets::Packets;
+use nicety_police::packets::{self, Packets};
 use nicety_police::report::{DryPeriod, DryPort, DryReceived};
 use nicety_police::{Controller, Decision, Policy, PortDecision, PortName, Seen, Tuning};
 
@@ -73,7 +73,7 @@ pub fn run<E: From<Error>>(
     let mut receives = turned
         .as_ref()
         .map(|turned| Controller::new(turned.clone(), &[], Tuning::default()));
-    let mut packets = [Packets::of(policy), turned.as_ref().and_then(Packets::of)];
+    let (mut sending, mut coming) = (Packets::of(policy), turned.as_ref().and_then(Packets::of));
     // The first sample has no rate yet.
     for period in 0..=periods.unwrap_or(PERIODS) {
         if period > 0 {
@@ -88,7 +88,7 @@ pub fn run<E: From<Error>>(
             }
             seen.push(snapshot.seen);
         }
-        let mut decision = step(&mut packets[0], &mut controller, &seen);
+        let mut decision = packets::step(sending.as_mut(), &mut controller, &seen);
         for (index, port) in decision.ports.iter_mut().enumerate() {
             let to = bound.of(index).and_then(|bound| bound.to.as_ref());
             port.interface = to.map(ToString::to_string);
@@ -103,11 +103,10 @@ pub fn run<E: From<Error>>(
                 false => Seen::default(),
             })
             .collect();
-        let [_, coming] = &mut packets;
         let received = receives
             .as_mut()
-            .map(|controller| step(coming, controller, &got));
-        let most = packets.each_ref().map(|packets| {
+            .map(|controller| packets::step(coming.as_mut(), controller, &got));
+        let most = [&sending, &coming].map(|packets| {
             let limit = |port| packets.as_ref().and_then(|packets| packets.limit(port));
             (0..names.len()).map(limit).collect::<Vec<_>>()
         });
@@ -196,13 +195,6 @@ impl fmt::Display for DryRun<'_> {
             }
         }
         Ok(())
-    }
-}
-
-fn step(packets: &mut Option<Packets>, controller: &mut Controller, seen: &[Seen]) -> Decision {
-    match packets {
-        Some(packets) => packets.step(controller, seen),
-        None => controller.step(seen),
     }
 }
 

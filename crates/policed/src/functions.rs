@@ -338,7 +338,7 @@ impl Nic {
             replaces: false,
             packets: None,
             counts: source.zip(now).map(|(source, now)| Counts {
-                source: source.word(),
+                source: source.word().into(),
                 now,
                 byte_bits: counters.byte_bits,
                 frame_bits: counters.frame_bits,

@@ -80,31 +80,16 @@ pub fn status(state: &State) -> Page {
     for source in state.names.iter().flatten() {
         page.line(&names_line(source));
     }
-    if state.names.is_some() {
-        page.rows(
-            "ports",
-            &decision.ports,
-            columns![|port|
-                "port" Name: port.port.to_string();
-                "is" Text: port.interface.as_deref();
-                "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
-                "sends" Number: Cell::rate(port.rate_bps);
-                "limit" Number: (port.present || port.limit.0 > 0).then(|| Cell::rate(port.limit.0 as f64));
-                "limit is" Text: holds(port);
-            ],
-        );
-        received_ports(&mut page, state);
-        return page;
-    }
     page.rows(
         "ports",
         &decision.ports,
         columns![|port|
             "port" Name: port.port.to_string();
+            // Only of ports with a name.
+            "is" Text: port.interface.as_deref();
             "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
             "sends" Number: Cell::rate(port.rate_bps);
-            // One that waits for the kernel's answer has the limit it had.
-            "limit" Number: (port.present || port.limit.0 > 0).then(|| Cell::rate(port.limit.0 as f64));
+            "limit" Number: limit(port);
             "limit is" Text: holds(port);
         ],
     );
@@ -130,6 +115,11 @@ fn packets(page: &mut Page, name: &str, state: Option<&PacketsState>) {
     );
 }
 
+/// The limit of a port. One that waits for the kernel's answer has the limit it had.
+fn limit(port: &PortDecision) -> Option<Cell> {
+    (port.present || port.limit.0 > 0).then(|| Cell::rate(port.limit.0 as f64))
+}
+
 /// The ports whose owners' receiving is limited.
 fn received_ports(page: &mut Page, state: &State) {
     let Some(received) = &state.received else {
@@ -142,7 +132,7 @@ fn received_ports(page: &mut Page, state: &State) {
             "port" Name: port.port.to_string();
             "tenant" Text: state.tenants.get(port.tenant).map(|owner| &owner.tenant);
             "receives" Number: Cell::rate(port.rate_bps);
-            "limit" Number: (port.present || port.limit.0 > 0).then(|| Cell::rate(port.limit.0 as f64));
+            "limit" Number: limit(port);
             "limit is" Text: holds(port);
         ],
     );

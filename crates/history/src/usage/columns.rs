@@ -1,6 +1,6 @@
 //! The numbers of a slot in the order of the tables' columns.
 
-use nicety_model::bill::{Traffic, Usage};
+use nicety_model::bill::{Traffic, Usage, UsageRow};
 
 /// The columns, as they stand in both stores.
 pub const NAMES: [&str; 12] = [
@@ -38,8 +38,25 @@ pub fn of(usage: &Usage) -> [i64; 12] {
     .map(|number| i64::try_from(number).unwrap_or(i64::MAX))
 }
 
+/// A row of a tenant on a host: its text, when its slot begins, and then the numbers, each by the place of its column.
+pub fn row<E>(
+    (host, tenant, start): (String, String, i64),
+    number: impl Fn(usize) -> Result<i64, E>,
+) -> Result<UsageRow, E> {
+    let mut columns = [0; NAMES.len()];
+    for (at, column) in columns.iter_mut().enumerate() {
+        *column = number(at + 3)?;
+    }
+    Ok(UsageRow {
+        host,
+        tenant,
+        start,
+        usage: usage(columns),
+    })
+}
+
 /// A slot from its columns; a negative number is none that was kept.
-pub fn usage(columns: [i64; 12]) -> Usage {
+fn usage(columns: [i64; 12]) -> Usage {
     let [
         sb,
         sf,

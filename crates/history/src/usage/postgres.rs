@@ -5,7 +5,7 @@ use std::ops::Range;
 use nicety_model::bill::UsageRow;
 use postgres::Row;
 
-use super::columns::{NAMES, of, usage};
+use super::columns::{self, NAMES, of};
 use crate::Postgres;
 use crate::error::HistoryError;
 
@@ -52,16 +52,8 @@ impl Postgres {
             NAMES.join(", ")
         );
         self.all(&sql, &[&time.start, &time.end, &tenant], |row: &Row| {
-            let mut columns = [0; NAMES.len()];
-            for (at, column) in columns.iter_mut().enumerate() {
-                *column = row.try_get(at + 3)?;
-            }
-            Ok(UsageRow {
-                host: row.try_get(0)?,
-                tenant: row.try_get(1)?,
-                start: row.try_get(2)?,
-                usage: usage(columns),
-            })
+            let whose = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+            columns::row(whose, |at| row.try_get(at))
         })
     }
 }

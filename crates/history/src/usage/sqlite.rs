@@ -6,7 +6,7 @@ use nicety_model::bill::UsageRow;
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, Transaction, params, params_from_iter};
 
-use super::columns::{NAMES, of, usage};
+use super::columns::{self, NAMES, of};
 use crate::Sqlite;
 use crate::error::HistoryError;
 
@@ -62,16 +62,8 @@ fn put(
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
-    let mut columns = [0; NAMES.len()];
-    for (at, column) in columns.iter_mut().enumerate() {
-        *column = row.get(at + 3)?;
-    }
-    Ok(UsageRow {
-        host: row.get(0)?,
-        tenant: row.get(1)?,
-        start: row.get(2)?,
-        usage: usage(columns),
-    })
+    let whose = (row.get(0)?, row.get(1)?, row.get(2)?);
+    columns::row(whose, |at| row.get(at))
 }
 
 fn state(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<i64> {

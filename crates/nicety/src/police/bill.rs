@@ -25,20 +25,7 @@ pub fn run(args: &BillArgs) -> Result<Exit, Failure> {
     let now = seconds(SystemTime::now());
     let month = args.month.unwrap_or_else(|| Month::at(now));
     let time = month.seconds();
-    let mut rows = store.usage(time.clone(), None)?;
-    let known: Vec<String> = names(&rows);
-    if let Some(tenant) = args.tenants.iter().find(|tenant| !known.contains(tenant)) {
-        return Err(Failure::usage(anyhow!(
-            "{place} has no tenant {tenant:?} in {month}; {}",
-            match known.as_slice() {
-                [] => "it has none at all; name another --month or --store".to_owned(),
-                known => format!("it has {}", known.join(", ")),
-            }
-        )));
-    }
-    if !args.tenants.is_empty() {
-        rows.retain(|row| args.tenants.contains(&row.tenant));
-    }
+    let rows = rows(store.as_ref(), args, month)?;
     if rows.is_empty() {
         output::say(&format!(
             "nothing is kept of {month}; [bills] in the policy makes the daemon keep it"
@@ -67,6 +54,34 @@ pub fn run(args: &BillArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// What the store has of the tenants that are asked for, oldest first.
+fn rows(store: &dyn History, args: &BillArgs, month: Month) -> Result<Vec<UsageRow>, Failure> {
+    let mut tenants = args.tenants.clone();
+    tenants.sort();
+    tenants.dedup();
+    if tenants.is_empty() {
+        return Ok(store.usage(month.seconds(), None)?);
+    }
+    let mut rows = Vec::new();
+    for tenant in &tenants {
+        let found = store.usage(month.seconds(), Some(tenant))?;
+        if found.is_empty() {
+            let known = names(&store.usage(month.seconds(), None)?);
+            return Err(Failure::usage(anyhow!(
+                "{} has no tenant {tenant:?} in {month}; {}",
+                store.place(),
+                match known.as_slice() {
+                    [] => "it has none at all; name another --month or --store".to_owned(),
+                    known => format!("it has {}", known.join(", ")),
+                }
+            )));
+        }
+        rows.extend(found);
+    }
+    rows.sort_by(|a, b| (a.start, &a.tenant, &a.host).cmp(&(b.start, &b.tenant, &b.host)));
+    Ok(rows)
 }
 
 fn show_samples(

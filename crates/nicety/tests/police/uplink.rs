@@ -96,20 +96,26 @@ impl Drop for Sender {
     }
 }
 
+/// Whether a program that a test needs is missing; said then.
+pub fn lacks(test: &str, programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let search = format!("PATH=$PATH:/usr/sbin:/sbin; command -v {program}");
+        let found = Command::new("sh")
+            .args(["-c", &search])
+            .stdout(Stdio::null())
+            .status();
+        !found.is_ok_and(|status| status.success())
+    });
+    if let Some(program) = missing {
+        println!("SKIP {test}: the program {program} is not installed");
+    }
+    missing.is_some()
+}
+
 impl Uplink {
     pub fn new(test: &str) -> Option<Self> {
-        for program in ["bash", "bridge", "setpriv"] {
-            let found = Command::new("sh")
-                .args([
-                    "-c",
-                    &format!("PATH=$PATH:/usr/sbin:/sbin; command -v {program}"),
-                ])
-                .stdout(Stdio::null())
-                .status();
-            if !found.is_ok_and(|status| status.success()) {
-                println!("SKIP {test}: the program {program} is not installed");
-                return None;
-            }
+        if lacks(test, &["bash", "bridge", "setpriv"]) {
+            return None;
         }
         let unshare = if root() { "-n" } else { "-Urn" };
         let ifb = Command::new("unshare")

@@ -6,9 +6,9 @@ use std::time::Duration;
 use nicety_model::bill::{Traffic, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::growth::{Counters, Growth, INTERFACE, between, most, since_birth};
+use super::growth::{Growth, INTERFACE, between, most, since_birth};
 use super::slots::{Moment, lay, parts};
-use crate::totals::Total;
+use crate::totals::{Counts, Total};
 
 /// After so long nobody is said to have watched: longer than any period.
 const UNWATCHED: Duration = Duration::from_secs(90);
@@ -29,7 +29,7 @@ pub struct Mark {
     /// own.
     pub whose: String,
     /// The counters.
-    pub counters: Counters,
+    pub counters: Counts,
     /// More than this the port cannot pass in either direction, in bits per second.
     pub most_bps: f64,
 }
@@ -147,7 +147,7 @@ impl Book {
         let Some(interface) = counters.interface else {
             return;
         };
-        INTERFACE.clone_into(&mut counters.source);
+        counters.source = INTERFACE.into();
         let waiting = counters.held.take().map_or(0, |held| held.waiting);
         counters.count(interface);
         let unseen = Growth {

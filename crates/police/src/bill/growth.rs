@@ -2,27 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::totals::{Held, Total};
-
-/// Counters of a port at one moment, seen from its owner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Who counts what is sent; another one begins at 0.
-    pub source: String,
-    /// What it counted.
-    pub now: Total,
-    /// Width of its byte counters in bits.
-    pub byte_bits: u32,
-    /// Width of its frame counters in bits.
-    pub frame_bits: u32,
-    /// What the interface has counted, before any limit of what its owner sends; it goes on while limiters come and
-    /// go. None where nothing but the source counts.
-    pub interface: Option<Total>,
-    /// What its limiter holds back; none without one.
-    pub held: Option<Held>,
-}
+use crate::totals::{Counts, Total};
 
 /// What has passed one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,8 +23,8 @@ pub(super) fn most(time: Duration, bps: f64) -> u64 {
 /// What grew between two readings that are `time` apart on a port that cannot pass more than `bps`: sent and
 /// received. Where nobody watched meanwhile, a limiter may be another one that has counted further.
 pub(super) fn between(
-    was: &Counters,
-    now: &Counters,
+    was: &Counts,
+    now: &Counts,
     (time, unwatched): (Duration, bool),
     bps: f64,
 ) -> [Growth; 2] {
@@ -117,7 +97,7 @@ pub(super) fn between(
 }
 
 /// What a port that is new has counted since it was made: sent and received.
-pub(super) fn since_birth(now: &Counters) -> [Growth; 2] {
+pub(super) fn since_birth(now: &Counts) -> [Growth; 2] {
     // A limiter is younger than its interface.
     let offered = now.interface.map(|face| face.tx_bytes);
     let (bytes, frames) = sent(now.now);
@@ -135,7 +115,7 @@ pub(super) fn since_birth(now: &Counters) -> [Growth; 2] {
     [tx, rx]
 }
 
-impl Counters {
+impl Counts {
     /// The interface has counted this.
     pub(super) fn count(&mut self, interface: Total) {
         self.interface = Some(interface);

@@ -105,13 +105,15 @@ impl Keeper {
             self.book.pass(at, passed);
         }
         let kept = self.kept_at.get_or_insert(at);
-        let is_due = kept.slot() != at.slot() || at.boot.saturating_sub(kept.boot) >= COMMIT;
-        if is_due {
+        let ends_slot = kept.slot() != at.slot();
+        if ends_slot || at.boot.saturating_sub(kept.boot) >= COMMIT {
             self.kept_at = Some(at);
             self.keep();
-            self.prune(at);
         } else {
             self.write();
+        }
+        if ends_slot {
+            self.prune(at);
         }
     }
 

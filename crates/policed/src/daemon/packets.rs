@@ -1,7 +1,7 @@
 //! Packets, the second resource of a direction.
 
 use nicety_police::adopt::Way;
-use nicety_police::packets::Packets;
+use nicety_police::packets::{self, Packets};
 use nicety_police::{Decision, Seen};
 
 use super::Daemon;
@@ -23,10 +23,7 @@ impl Daemon {
             (Way::Receives, Some(of)) => (&mut of.controller, &mut of.packets),
             _ => (&mut self.controller, &mut self.packets),
         };
-        match packets {
-            Some(packets) => packets.step(controller, seen),
-            None => controller.step(seen),
-        }
+        packets::step(packets.as_mut(), controller, seen)
     }
 
     /// What is decided for a port.

@@ -146,16 +146,11 @@ impl Daemon {
         ) {
             return;
         }
-        let tenant = self.policy.ports().nth(index);
-        let tenant = tenant.and_then(|(tenant, _)| self.policy.tenants.get(tenant));
+        let (port, tenant) = self.whose(index);
         self.log.report(&Event::Received {
-            port: self
-                .names
-                .get(index)
-                .map(ToString::to_string)
-                .unwrap_or_default(),
+            port,
             interface: self.interface(index),
-            tenant: tenant.map(|tenant| tenant.name.clone()),
+            tenant,
             event,
         });
     }

@@ -10,7 +10,7 @@ use nicety_model::BitRate;
 use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::shaper::{
-    BURST, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
+    BURST, Bucket, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
 };
 use nicety_police::adopt::Way;
 use nicety_police::bill::INTERFACE;
@@ -194,20 +194,8 @@ impl Links {
         if let Some(bucket) = bucket {
             (now.tx_bytes, now.tx_frames) = (bucket.bytes, bucket.frames);
         }
-        let sample = Sample {
-            at,
-            bytes: now.tx_bytes,
-            frames: now.tx_frames,
-            drops: bucket.map(|bucket| bucket.drops.into()),
-            backlog: bucket.map(|bucket| bucket.backlog.into()),
-        };
         Snapshot {
-            seen: Seen {
-                present: true,
-                sample: Some(sample),
-                limit: Some(limit),
-                silent: false,
-            },
+            seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
             index: Some(face.index),
             place: Place::There(original.unwrap_or_else(|| port_value(&found))),
             setup: self.theirs.setup(port, adopted.as_ref()),
@@ -215,10 +203,9 @@ impl Links {
             packets: bucket.and_then(|bucket| bucket.shape.packets),
             adopted,
             counts: Some(Counts {
-                source: if bucket.is_some() {
-                    "limiter"
-                } else {
-                    INTERFACE
+                source: match bucket {
+                    Some(_) => "limiter".into(),
+                    None => INTERFACE.into(),
                 },
                 now,
                 byte_bits: 64,
@@ -254,20 +241,8 @@ impl Links {
         let bucket = survey.root_bucket(face);
         // What a tap or veth sends is what its owner receives.
         let now = sent_by(face);
-        let sample = Sample {
-            at,
-            bytes: bucket.map_or(now.tx_bytes, |bucket| bucket.bytes),
-            frames: bucket.map_or(now.tx_frames, |bucket| bucket.frames),
-            drops: bucket.map(|bucket| bucket.drops.into()),
-            backlog: bucket.map(|bucket| bucket.backlog.into()),
-        };
         Snapshot {
-            seen: Seen {
-                present: true,
-                sample: Some(sample),
-                limit: Some(limit),
-                silent: false,
-            },
+            seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
             index: Some(face.index),
             packets: bucket.and_then(|bucket| bucket.shape.packets),
             ..Snapshot::without(Place::There(port_value(&found)))
@@ -382,5 +357,23 @@ impl Links {
     /// The same, and what is left of limits that were half made or half taken away.
     pub fn sweep_all(&self) -> Result<usize, NetError> {
         Ok(self.shapers.sweep()? + self.shapers.sweep_unused()?)
+    }
+}
+
+/// What the controller sees of a port: what its limiter let through, or else what its interface did, bytes and frames.
+fn seen(at: Duration, interface: (u64, u64), bucket: Option<&Bucket>, limit: BitRate) -> Seen {
+    let (bytes, frames) = bucket.map_or(interface, |bucket| (bucket.bytes, bucket.frames));
+    let sample = Sample {
+        at,
+        bytes,
+        frames,
+        drops: bucket.map(|bucket| bucket.drops.into()),
+        backlog: bucket.map(|bucket| bucket.backlog.into()),
+    };
+    Seen {
+        present: true,
+        sample: Some(sample),
+        limit: Some(limit),
+        silent: false,
     }
 }

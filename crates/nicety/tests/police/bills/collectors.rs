@@ -1,7 +1,6 @@
 //! Samples as flows, in the words of those who collect flows: nfdump and pmacct.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{bill, periods};
 use crate::harness::alone;
-use crate::uplink::{POLICY, Uplink};
+use crate::uplink::{POLICY, Uplink, lacks};
 
 /// A collector; ended when dropped.
 struct Collector(Child);
@@ -38,19 +37,6 @@ impl Drop for Collector {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn lacks(test: &str, programs: &[&str]) -> bool {
-    let there = |name: &&&str| {
-        ["/usr/bin", "/usr/sbin"]
-            .iter()
-            .any(|dir| Path::new(dir).join(name).exists())
-    };
-    let missing = programs.iter().find(|name| !there(name));
-    if let Some(name) = missing {
-        println!("SKIP {test}: the program {name} is not installed");
-    }
-    missing.is_some()
 }
 
 /// The daemon has kept samples of a flood of a; what a and b are billed: bytes sent.
