@@ -44,7 +44,9 @@ struct order {
 	__u64 skip_device[SKIPS];
 	// The number of the next cause, less one.
 	__u64 causes;
-	__u64 reserved[2];
+	// Told apart from all trials before.
+	__u64 generation;
+	__u64 reserved;
 };
 
 #define ORDER_ARMED (1ULL << 40)
@@ -73,7 +75,6 @@ struct cause_key {
 
 struct cause {
 	__u64 number;
-	__u64 events;
 	__u64 ifindex;
 	__u64 netns;
 	// Number of the interface that received the frame.
@@ -82,6 +83,13 @@ struct cause {
 	char name[16];
 	// Who called, the place itself among them: the place may be a helper of many.
 	__u64 stack[STACK];
+};
+
+// The cause that this CPU saw last: frames are lost in rows, for the same cause.
+struct last {
+	struct cause_key key;
+	__u64 number;
+	__u64 generation;
 };
 
 SHARED_ARRAY(order, 1, struct order);
@@ -97,6 +105,13 @@ struct {
 	__type(value, struct cause);
 } causes SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct last);
+} lasts SEC(".maps");
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // The number of a cause, made when it is seen for the first time.
@@ -111,8 +126,14 @@ static __always_inline __u64 number_of(void *ctx, const struct sk_buff *skb, str
 		.device = ifindex ? (__u64)dev : 0,
 		.reason = reason,
 	};
-	struct cause *known = bpf_map_lookup_elem(&causes, &key);
+	__u32 zero = 0;
+	struct last *last = bpf_map_lookup_elem(&lasts, &zero);
+	struct cause *known;
 
+	if (last && last->generation == ordered->generation && last->key.location == location &&
+	    last->key.device == key.device && last->key.reason == reason)
+		return last->number;
+	known = bpf_map_lookup_elem(&causes, &key);
 	if (!known) {
 		struct cause cause = {
 			.ifindex = ifindex,
@@ -132,7 +153,11 @@ static __always_inline __u64 number_of(void *ctx, const struct sk_buff *skb, str
 		if (!known)
 			return OTHER_CAUSE;
 	}
-	__sync_fetch_and_add(&known->events, 1);
+	if (last) {
+		last->key = key;
+		last->number = known->number;
+		last->generation = ordered->generation;
+	}
 	return known->number;
 }
 

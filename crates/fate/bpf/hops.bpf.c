@@ -2,9 +2,9 @@
 // Notes when sampled test frames pass which station: where an interface receives them, where it sends them, and where
 // they are thrown away, as the tester does with those that it has counted.
 //
-// The first thing that the programs do is to look at the clock: outside of the windows in which frames are sampled
-// they end at once. A frame is sampled if it was sent in a window, by its stamp, wherever it is seen. The windows of
-// the programs are longer than those by what a frame may take.
+// The first thing that the programs do is to look whether there is a trial: user space says so in windows, and outside
+// of them they end at once. A frame is sampled if it was sent in a window, by its stamp, wherever it is seen; there is
+// a trial for longer than that by what a frame may take.
 #include <linux/bpf.h>
 #include <stdbool.h>
 
@@ -14,10 +14,8 @@
 #include "maps.bpf.h"
 #include "skb.bpf.h"
 
-// Windows begin at multiples of this time, a power of two, in nanoseconds.
-#define PERIOD (1ULL << 26)
-// Time that a frame may take.
-#define TAIL 4000000ULL
+// Bits of a stamp's clock.
+#define CLOCK_MASK ((1ULL << 48) - 1)
 #define RECORDS (1 << 18)
 #define STATIONS 64
 #define ORDER_ARMED (1ULL << 40)
@@ -28,17 +26,18 @@ const volatile __u32 stream_count = 1;
 
 // What user space orders, written before frames are sent, and what it reads.
 struct order {
-	// Bits 0 to 7 hold the trial; ORDER_ARMED says that there is one.
+	// Bits 0 to 7 hold the trial; ORDER_ARMED says that there is one. Written behind the window.
 	__u64 trial;
-	// Length of the windows in nanoseconds.
-	__u64 open;
+	// The window: its begin and its length in nanoseconds.
+	__u64 from;
+	__u64 length;
 	// Records so far; those beyond RECORDS were not kept.
 	__u64 records;
 	// Frames at stations beyond STATIONS.
 	__u64 unnoted;
 	// The number of the next station.
 	__u64 stations;
-	__u64 reserved[3];
+	__u64 reserved[2];
 };
 
 struct record {
@@ -96,24 +95,24 @@ static __always_inline __u64 number_of(struct net_device *dev, struct order *ord
 
 static __always_inline int passed(const struct sk_buff *skb, __u64 kind)
 {
-	__u64 now = bpf_ktime_get_ns();
 	__u32 zero = 0, place;
 	struct order *ordered = bpf_map_lookup_elem(&order, &zero);
 	struct record *record;
 	struct net_device *dev;
 	struct stamp stamp;
-	__u64 open, trial, number, at;
+	__u64 now, trial, number, at;
 
 	if (!ordered)
 		return 0;
-	open = ordered->open;
-	if ((now & (PERIOD - 1)) >= open + TAIL)
-		return 0;
 	trial = *(volatile __u64 *)&ordered->trial;
-	if (!(trial & ORDER_ARMED) || !read_stamp(skb, &stamp))
+	if (!(trial & ORDER_ARMED))
+		return 0;
+	// Reading the frame must not count as time at this station.
+	now = bpf_ktime_get_ns();
+	if (!read_stamp(skb, &stamp))
 		return 0;
 	if (stamp.trial != (__u8)trial || stamp.stream >= stream_count ||
-	    (stamp.time & (PERIOD - 1)) >= open)
+	    ((stamp.time - ordered->from) & CLOCK_MASK) >= ordered->length)
 		return 0;
 	dev = skb->dev;
 	// Sockets keep other things in the same field: what has no number is no device.

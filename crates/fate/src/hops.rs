@@ -1,5 +1,6 @@
 //! Loads the programs that note when sampled frames pass which station, and reads what they noted.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aya::maps::{HashMap, MapData, MapError};
@@ -9,15 +10,14 @@ use aya::{BtfError, Ebpf, EbpfLoader, programs::ProgramError};
 use nicety_account::hops::{Seen, Station};
 use nicety_port::xdp::mapping::Mapping;
 
+use crate::gate::Gate;
 use crate::kernel::Kernel;
-use crate::layout::{
-    ARMED, PERIOD, RECORD_WORDS, RECORDS, StationKey, hop_order as order, station,
-};
+use crate::layout::{RECORD_WORDS, RECORDS, StationKey, hop_order as order, station};
 use crate::loaded::{lacks, mapping, refused_load, tracing};
 use crate::names::{TesterPorts, text};
 use crate::object;
 use crate::refusal::{Refusal, refused};
-use crate::watch::{get, grace, set};
+use crate::watch::{get, grace};
 
 /// Programs, their tracepoints, and what they see.
 const PROGRAMS: [(&str, &str, &str); 3] = [
@@ -35,7 +35,8 @@ const SAMPLED: f64 = 20_000.0;
 pub struct Hops {
     ebpf: Ebpf,
     links: Vec<(&'static str, BtfTracePointLinkId)>,
-    order: Mapping,
+    order: Arc<Mapping>,
+    gate: Option<Gate>,
     records: Mapping,
     stations: HashMap<MapData, StationKey, [u64; station::WORDS]>,
     tester: TesterPorts,
@@ -74,7 +75,8 @@ impl Hops {
         }
         let stations = ebpf.take_map("stations").ok_or_else(|| lacks("stations"))?;
         Ok(Self {
-            order: mapping(&ebpf, "order", order::WORDS)?,
+            order: Arc::new(mapping(&ebpf, "order", order::WORDS)?),
+            gate: None,
             records: mapping(&ebpf, "records", RECORDS * RECORD_WORDS)?,
             stations: stations
                 .try_into()
@@ -99,21 +101,20 @@ impl Hops {
                 .remove(&key)
                 .map_err(|error| refused(&error))?;
         }
-        let share = (SAMPLED / frames.max(1) as f64).min(1.0);
-        set(&self.order, order::OPEN, (PERIOD as f64 * share) as u64);
-        set(&self.order, order::TRIAL, ARMED | u64::from(trial));
         for (program, _, _) in PROGRAMS {
             let link = tracing(&mut self.ebpf, program)?
                 .attach()
                 .map_err(|error| refused(&error))?;
             self.links.push((program, link));
         }
+        let share = SAMPLED / frames.max(1) as f64;
+        self.gate = Some(Gate::new(self.order.clone(), trial, share)?);
         Ok(())
     }
 
     /// Ends the noting; what was noted.
     pub fn end(&mut self) -> Passed {
-        set(&self.order, order::TRIAL, 0);
+        self.gate = None;
         for (program, link) in self.links.drain(..) {
             if let Some(program) = self.ebpf.program_mut(program)
                 && let Ok(program) = <&mut BtfTracePoint>::try_from(program)

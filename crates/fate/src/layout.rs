@@ -14,6 +14,7 @@ pub(crate) mod order {
     pub(crate) const TRIAL: usize = 0;
     pub(crate) const SKIP_LOCATION: usize = 1;
     pub(crate) const SKIP_DEVICE: usize = 3;
+    pub(crate) const GENERATION: usize = 6;
     pub(crate) const WORDS: usize = 8;
 }
 
@@ -30,11 +31,11 @@ pub(crate) type Key = [u64; 3];
 /// `struct cause`.
 pub(crate) mod cause {
     pub(crate) const NUMBER: usize = 0;
-    pub(crate) const NETNS: usize = 3;
-    pub(crate) const NAME: usize = 6;
+    pub(crate) const NETNS: usize = 2;
+    pub(crate) const NAME: usize = 5;
     pub(crate) const NAME_WORDS: usize = 2;
-    pub(crate) const STACK: usize = 8;
-    pub(crate) const WORDS: usize = 24;
+    pub(crate) const STACK: usize = 7;
+    pub(crate) const WORDS: usize = 23;
 }
 
 /// `struct place_key` of `bpf/drops.bpf.c`: location; namespace and interface; receiver and reason.
@@ -59,9 +60,10 @@ pub(crate) mod rest {
 /// `struct order` of `bpf/hops.bpf.c`.
 pub(crate) mod hop_order {
     pub(crate) const TRIAL: usize = 0;
-    pub(crate) const OPEN: usize = 1;
-    pub(crate) const RECORDS: usize = 2;
-    pub(crate) const UNNOTED: usize = 3;
+    pub(crate) const FROM: usize = 1;
+    pub(crate) const LENGTH: usize = 2;
+    pub(crate) const RECORDS: usize = 3;
+    pub(crate) const UNNOTED: usize = 4;
     pub(crate) const WORDS: usize = 8;
 }
 
@@ -69,8 +71,6 @@ pub(crate) mod hop_order {
 pub(crate) const RECORDS: usize = 1 << 18;
 /// Words of `struct record` there.
 pub(crate) const RECORD_WORDS: usize = 4;
-/// Length of windows and the pause between them together, in nanoseconds, `PERIOD` there.
-pub(crate) const PERIOD: u64 = 1 << 26;
 
 /// `struct station_key` there: device, kind.
 pub(crate) type StationKey = [u64; 2];
@@ -140,9 +140,9 @@ mod tests {
         let Some(btf) = types(test, object::HOPS) else {
             return;
         };
-        use hop_order::{OPEN, RECORDS, TRIAL, UNNOTED, WORDS};
-        let fields = ["trial", "open", "records", "unnoted"];
-        let places = vec![TRIAL, OPEN, RECORDS, UNNOTED];
+        use hop_order::{FROM, LENGTH, RECORDS, TRIAL, UNNOTED, WORDS};
+        let fields = ["trial", "from", "length", "records", "unnoted"];
+        let places = vec![TRIAL, FROM, LENGTH, RECORDS, UNNOTED];
         assert_eq!(layout(&btf, "order", &fields), (places, WORDS));
         let known = layout(&btf, "record", &["frame", "sent", "at", "station"]);
         assert_eq!(known, (vec![0, 1, 2, 3], RECORD_WORDS));
@@ -159,12 +159,10 @@ mod tests {
         let Some(btf) = types(test, object::FATE) else {
             return;
         };
-        let fields = ["trial", "skip_location", "skip_device"];
-        let places = [order::TRIAL, order::SKIP_LOCATION, order::SKIP_DEVICE];
-        assert_eq!(
-            layout(&btf, "order", &fields),
-            (places.to_vec(), order::WORDS)
-        );
+        use order::{GENERATION, SKIP_DEVICE, SKIP_LOCATION, TRIAL};
+        let fields = ["trial", "skip_location", "skip_device", "generation"];
+        let places = vec![TRIAL, SKIP_LOCATION, SKIP_DEVICE, GENERATION];
+        assert_eq!(layout(&btf, "order", &fields), (places, order::WORDS));
         let places = [counts::EVENTS, counts::MERGED_FRAMES];
         let known = layout(&btf, "counts", &["events", "merged_frames"]);
         assert_eq!(known, (places.to_vec(), counts::WORDS));

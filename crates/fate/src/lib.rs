@@ -12,6 +12,7 @@
 
 mod btf;
 mod drops;
+mod gate;
 mod hops;
 mod kernel;
 mod layout;

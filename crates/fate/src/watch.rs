@@ -33,6 +33,8 @@ pub struct Fates {
     /// Keys of causes that are the tester's own receipt.
     receipts: Vec<Key>,
     loaded: Option<Loaded>,
+    /// Trials so far.
+    trials: u64,
 }
 
 /// What was noted in a trial.
@@ -68,6 +70,7 @@ impl Fates {
             tester,
             receipts: Vec::new(),
             loaded: None,
+            trials: 0,
         };
         fates.room(NUMBERS_MIN)?;
         Ok(fates)
@@ -96,6 +99,8 @@ impl Fates {
             set(&loaded.order, order::SKIP_LOCATION + n, *location);
             set(&loaded.order, order::SKIP_DEVICE + n, *device);
         }
+        self.trials += 1;
+        set(&loaded.order, order::GENERATION, self.trials);
         loaded.missed_before = loaded.missed();
         set(&loaded.order, order::TRIAL, ARMED | u64::from(trial));
         loaded.attach()
