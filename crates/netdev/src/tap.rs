@@ -14,7 +14,8 @@ use crate::net_error::NetError;
 use crate::netns::NetNs;
 use crate::ns_sysfs::NsSysfs;
 
-const DEVICE: &str = "/dev/net/tun";
+/// The device that makes taps, also those of Open vSwitch's userspace datapath.
+pub const DEVICE: &str = "/dev/net/tun";
 
 /// Makes a tap with a `struct virtio_net_hdr` before every frame, as virtual machines want it,
 /// and returns a file descriptor per queue. The interface is down, and goes when the last of

@@ -153,6 +153,14 @@ pub enum PathError {
         /// How to get it.
         remedy: Remedy,
     },
+    /// A device that the path is made with and that is not in `/dev`, as in most containers.
+    #[error("there is no {device} here")]
+    NoDevice {
+        /// Its file.
+        device: &'static str,
+        /// How to get it.
+        remedy: Remedy,
+    },
     /// A file or program of the path that cannot be had.
     #[error("{operation} {object}: {source}")]
     Io {
@@ -182,7 +190,7 @@ impl Coded for PathError {
             Self::NotInstalled { .. } => ProblemCode::NotInstalled,
             Self::FrameTooLarge { .. } => ProblemCode::FrameTooLarge,
             Self::OneQueueOnly { .. } | Self::TooManyQueues { .. } => ProblemCode::TooManyQueues,
-            Self::NoKernelSupport { .. } => ProblemCode::KernelLacks,
+            Self::NoKernelSupport { .. } | Self::NoDevice { .. } => ProblemCode::KernelLacks,
             Self::Program { .. } | Self::Io { .. } => ProblemCode::PathFailed,
         }
     }
@@ -213,6 +221,7 @@ impl PathError {
             | Self::OneQueueOnly { .. }
             | Self::TooManyQueues { .. }
             | Self::NoKernelSupport { .. }
+            | Self::NoDevice { .. }
             | Self::NoSuchPort { .. }
             | Self::SamePort { .. }
             | Self::Unusable { .. } => true,
@@ -231,7 +240,8 @@ impl PathError {
             Self::Qemu(error) => return error.remedy(),
             Self::NoBundle { remedy, .. }
             | Self::Guest { remedy, .. }
-            | Self::NoKernelSupport { remedy, .. } => remedy.clone(),
+            | Self::NoKernelSupport { remedy, .. }
+            | Self::NoDevice { remedy, .. } => remedy.clone(),
             Self::NotInstalled { package, .. } => Remedy::here(format!("apt install {package}")),
             Self::TooFewCpus { have, .. } => {
                 Remedy::plan(format!("write cores = {} or less", (*have).max(1)))

@@ -28,6 +28,7 @@ mod run_dir;
 mod site;
 mod sriov;
 pub mod switch;
+pub mod tun;
 mod veth;
 mod vlan;
 pub mod vlan_bridge;

@@ -32,11 +32,15 @@ pub use testpmd_nics::{NicsSpec, TestpmdNicsPath};
 /// Nothing is started.
 ///
 /// # Errors
-/// [`PathError::NotInstalled`] for each whose package is missing.
+/// [`PathError::NotInstalled`] for each whose package is missing, [`PathError::NoDevice`] where one always needs a
+/// device that is not here.
 pub fn installed() -> [(&'static str, Result<(), PathError>); 3] {
     [
         ("ovs", instance::all_there(&ovs::DAEMON)),
-        ("ovs-dpdk", instance::all_there(&ovs_dpdk::DAEMON)),
+        (
+            "ovs-dpdk",
+            instance::all_there(&ovs_dpdk::DAEMON).and_then(|()| crate::tun::taps_there()),
+        ),
         ("testpmd", testpmd::TESTPMD.find().map(drop)),
     ]
 }

@@ -10,6 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nicety_host::child;
+use nicety_netdev::privilege::{Privilege, privilege};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -23,7 +24,7 @@ pub const SHORT: Duration = Duration::from_secs(20);
 /// Limit of a call that measures one cell.
 pub const LONG: Duration = Duration::from_secs(60);
 
-const NOBODY: [&str; 4] = [
+pub const NOBODY: [&str; 4] = [
     "setpriv",
     "--reuid=65534",
     "--regid=65534",
@@ -388,6 +389,11 @@ impl Ended {
 pub fn root() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap();
     rustix::process::geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// Whether this is root with all that nicety asks of root: in a container root has less, unless it is given more.
+pub fn privileged() -> bool {
+    root() && privilege().is_ok_and(|may| may == Privilege::Privileged)
 }
 
 /// Whether to run a test that takes long and does not depend on who runs it: `make test`, which

@@ -6,7 +6,7 @@ use nicety_port::xdp::object;
 use serde_json::Value;
 
 use crate::harness::{
-    Ended, LONG, alone, in_namespaces, nicety, open_dir, ordinary_namespaces, root,
+    Ended, LONG, alone, in_namespaces, nicety, open_dir, ordinary_namespaces, privileged, root,
 };
 use crate::leftovers::Before;
 
@@ -45,7 +45,7 @@ fn what_is_tried_leaves_nothing_behind() {
     );
     assert_eq!(answer(&told, "af_packet")["answer"], "yes");
     assert_ne!(answer(&told, "bridge")["answer"], "no");
-    if root() {
+    if privileged() {
         assert_eq!(told["user"], "root");
         assert_eq!(answer(&told, "ports")["answer"], "yes");
     } else {

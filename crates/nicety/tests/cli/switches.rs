@@ -6,7 +6,9 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Ended, LONG, alone, in_namespaces, lines, nicety, own_mounts, root};
+use crate::harness::{
+    Ended, LONG, alone, in_namespaces, lines, nicety, own_mounts, privileged, root,
+};
 use crate::leftovers::Before;
 use crate::runs::TINY;
 
@@ -44,7 +46,7 @@ fn measured(test: &str, kind: &str, note: &str) {
     let Some(_alone) = in_namespaces() else {
         return;
     };
-    if !root() {
+    if !privileged() {
         println!("SKIP {test}: needs root");
         return;
     }
@@ -118,7 +120,7 @@ fn dirs_in(runtime: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn switches_end_with_a_killed_nicety() {
     let _alone = alone();
-    if !root() {
+    if !privileged() {
         println!("SKIP switches_end_with_a_killed_nicety: needs root");
         return;
     }
@@ -225,7 +227,7 @@ fn nics_of_dpdk_that_are_not_there_are_named_and_nothing_is_taken() {
     let Some(_alone) = in_namespaces() else {
         return;
     };
-    if !root() {
+    if !privileged() {
         println!("SKIP {test}: needs root");
         return;
     }
@@ -250,7 +252,7 @@ fn queues_that_the_engine_does_not_reach_are_not_measured() {
     let Some(_alone) = in_namespaces() else {
         return;
     };
-    if !root() {
+    if !privileged() {
         println!("SKIP queues_that_the_engine_does_not_reach_are_not_measured: needs root");
         return;
     }

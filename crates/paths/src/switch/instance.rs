@@ -23,6 +23,7 @@ use crate::error::PathError;
 use crate::neighbours::Joining;
 use crate::path::PathThread;
 use crate::run_dir::RunDir;
+use crate::tun::taps_there;
 use crate::vlan::VLAN;
 
 const PACKAGE: &str = "openvswitch-switch";
@@ -151,6 +152,9 @@ pub(super) struct Instance {
 impl Instance {
     /// Starts it and waits until both ports are switched.
     pub(super) fn start(setup: &Setup<'_>) -> Result<Self, PathError> {
+        if setup.datapath == Datapath::Userspace {
+            taps_there()?;
+        }
         // All looked for before anything is made.
         let (daemon, server) = (setup.daemon.find()?, SERVER.find()?);
         let (tool, setter, schema) = (TOOL.find()?, SETTER.find()?, SCHEMA.find()?);

@@ -21,6 +21,7 @@ use crate::error::PathError;
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts};
 use crate::rig::{Rig, RigSpec};
+use crate::tun::taps_there;
 use crate::vlan::{self, VLAN};
 
 /// Debian has the daemon twice, and may have made the one with DPDK the ordinary one.
@@ -79,7 +80,10 @@ impl OvsPath {
     pub fn check(spec: &OvsSpec) -> Result<(), PathError> {
         all_there(&DAEMON)?;
         let kernel = openvswitch::has_kernel_datapath(&NetNs::current()?)?;
-        choose(spec.datapath, kernel).map(drop)
+        match choose(spec.datapath, kernel)? {
+            (Datapath::Userspace, _) => taps_there(),
+            (Datapath::Kernel, _) => Ok(()),
+        }
     }
 
     /// Builds the path and waits until both interfaces are switched. Its programs are killed

@@ -19,6 +19,7 @@ use crate::memory::available_mib;
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts};
 use crate::rig::Rig;
+use crate::tun::taps_there;
 
 pub(super) const DAEMON: Packaged = Packaged {
     name: "ovs-vswitchd-dpdk",
@@ -49,6 +50,7 @@ impl OvsDpdkPath {
         spec.check()?;
         spec.polling()?;
         all_there(&DAEMON)?;
+        taps_there()?;
         enough(spec, own_ports(guests), available_mib())
     }
 

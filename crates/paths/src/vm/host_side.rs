@@ -19,6 +19,7 @@ use crate::rig::{Rig, RigSpec};
 use crate::run_dir::RunDir;
 use crate::sriov;
 use crate::switch::{DpdkSpec, guest_port, plug};
+use crate::tun::taps_there;
 use crate::vlan::{self, ENDS as FARS, SUB_INTERFACES, VLAN};
 
 /// Smallest MTU of everything on the path.
@@ -218,6 +219,7 @@ pub(super) fn role(place: &str) -> Role {
 /// The tap of NIC `side` of a guest, on the bridge where there is one.
 fn tap(rig: &Rig, spec: &VmSpec, guest: usize, side: usize) -> Result<Backend, PathError> {
     let (ask, dut, name) = (&spec.ask, &rig.dut, guest_port(guest, side));
+    taps_there()?;
     let queues = tap::create(&dut.ns, &name, ask.queues)?;
     let master = match ask.switch {
         VmSwitch::Ovs { bridged: true, .. } => Some(plugged(rig, mtu(spec), plug(guest, side))?),
@@ -411,6 +413,9 @@ fn no_macvtap(error: NetError) -> PathError {
             "modprobe macvtap as root, or measure in the lab (nicety lab run)"
         }
         NetError::NotPermitted { .. } => "measure as root: the devices of macvtaps are root's",
+        NetError::NotFound { .. } => {
+            "measure on the host: /dev does not show new devices here, as in a container"
+        }
         _ => return error.into(),
     };
     PathError::Guest {

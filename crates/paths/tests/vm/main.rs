@@ -132,12 +132,10 @@ fn spec(words: &[(&str, &str)]) -> VmSpec {
 }
 
 fn try_build(spec: &VmSpec) -> Result<Result<VmPath, PathError>, Skip> {
-    Ok(VmPath::build(
-        spec,
-        &bundle()?,
-        &Accelerator::Tcg(None),
-        &|| false,
-    ))
+    match VmPath::build(spec, &bundle()?, &Accelerator::Tcg(None), &|| false) {
+        Err(error @ PathError::NoDevice { .. }) => Err(Skip(error.to_string())),
+        built => Ok(built),
+    }
 }
 
 fn build(words: &[(&str, &str)]) -> Result<VmPath, Skip> {

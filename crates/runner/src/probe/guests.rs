@@ -12,6 +12,8 @@ use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::tap;
 
+use nicety_paths::tun;
+
 use super::Request;
 use crate::event::{Event, Observer, Stage};
 
@@ -25,7 +27,7 @@ fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
 
 /// What guests hang on, tried inside `ns`, a new namespace.
 pub(super) fn nics(ns: &NetNs) -> Vec<Ability> {
-    let tap = tap::create(ns, "t0", 1).map(drop);
+    let tap = tun::taps_there().and_then(|()| Ok(tap::create(ns, "t0", 1).map(drop)?));
     let vhost = File::options().read(true).write(true).open(VHOST).map(drop);
     vec![
         nic(

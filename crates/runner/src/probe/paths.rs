@@ -4,8 +4,8 @@ use nicety_model::probe::{Ability, Answer, Area};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::openvswitch;
 use nicety_netdev::privilege::{Privilege, PrivilegeError};
-use nicety_paths::switch;
 use nicety_paths::{PathError, RigSpec, Tagging, VlanBridgePath};
+use nicety_paths::{switch, tun};
 
 use super::engines;
 use crate::event::{Event, Observer, Stage};
@@ -96,7 +96,10 @@ pub(super) fn switches() -> Vec<Ability> {
     for (kind, found) in switch::installed() {
         all.push(match found {
             Err(error) => missing(kind, &error),
-            Ok(()) if kind == "ovs" => ovs(kernel_datapath()),
+            Ok(()) if kind == "ovs" => match (kernel_datapath(), tun::taps_there()) {
+                (false, Err(error)) => missing(kind, &error),
+                (kernel, _) => ovs(kernel),
+            },
             Ok(()) => ability(kind, Answer::Yes, "installed"),
         });
     }

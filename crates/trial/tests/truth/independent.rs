@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use nicety_model::{Direction, Fps};
-use nicety_netdev::netns::NetNs;
 use nicety_netdev::ns_sysfs::NsSysfs;
 use nicety_paths::counters::UNEXPLAINED;
 use nicety_paths::{BridgePath, Path};
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
-use crate::stage::{Tester, bridge, first, overloaded, run_checked, traffic};
+use crate::stage::{Tester, bridge, first, overloaded, own_sysfs, run_checked, traffic};
 
 /// Statistics of all interfaces of a path, by `interface counter`.
 type Statistics = BTreeMap<String, u64>;
@@ -18,14 +17,13 @@ type Statistics = BTreeMap<String, u64>;
 struct Watch(Vec<(NsSysfs, &'static [&'static str])>);
 
 impl Watch {
-    fn new(path: &BridgePath) -> Self {
+    fn new(path: &BridgePath) -> Result<Self, Skip> {
         let [a, b] = path.ports();
-        let mount = |ns: &NetNs| NsSysfs::mount(ns).unwrap();
-        Self(vec![
-            (mount(&a.ns), &["a"]),
-            (mount(path.dut()), &["d0", "d1"]),
-            (mount(&b.ns), &["b"]),
-        ])
+        Ok(Self(vec![
+            (own_sysfs(&a.ns)?, &["a"]),
+            (own_sysfs(path.dut())?, &["d0", "d1"]),
+            (own_sysfs(&b.ns)?, &["b"]),
+        ]))
     }
 
     fn read(&self) -> Statistics {
@@ -60,7 +58,7 @@ pub fn both_directions(tester: Tester) -> Result<(), Skip> {
     let mut engine = tester.open(&path, traffic(Direction::Bi))?;
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
     first(&mut trials);
-    let watch = Watch::new(&path);
+    let watch = Watch::new(&path)?;
     for load in [1_000.0, 10_000.0] {
         let before = watch.read();
         let record = run_checked(&mut trials, Fps(load), (load * 1.5) as u64);
@@ -90,7 +88,7 @@ pub fn overload(tester: Tester) -> Result<(), Skip> {
     let mut engine = tester.open(&path, traffic(Direction::Uni))?;
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
     first(&mut trials);
-    let watch = Watch::new(&path);
+    let watch = Watch::new(&path)?;
     let before = watch.read();
     let record = overloaded(&mut trials, Fps(10e6), 5_000_000);
     let moved = moved(&before, watch.read());

@@ -6,7 +6,7 @@ use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
 use crate::commands::{number, run};
-use crate::stage::{Tester, bridge as bridge_path, first, run_checked, traffic};
+use crate::stage::{Tester, bridge as bridge_path, first, own_sysfs, run_checked, traffic};
 
 const LOAD: Fps = Fps(20_000.0);
 
@@ -20,6 +20,8 @@ pub fn bridge(tester: Tester) -> Result<(), Skip> {
 
 fn dropping(tester: Tester, family: &str, hook: &str, every: u64) -> Result<(), Skip> {
     let path = bridge_path();
+    // Where it is closed, so is the switch of IPv6, and the kernel's own frames meet the rule.
+    own_sysfs(path.dut())?;
     let mut engine = tester.open(&path, traffic(Direction::Uni))?;
     let mut trials = Trials::new(engine.as_mut(), &path, 0);
     first(&mut trials);

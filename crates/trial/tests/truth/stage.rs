@@ -14,6 +14,8 @@ use nicety_model::{
     CellKey, CellResult, Direction, Fps, FrameSize, PathSpec, Purpose, TrialRecord, Validity,
 };
 use nicety_netdev::link::Links;
+use nicety_netdev::netns::NetNs;
+use nicety_netdev::ns_sysfs::NsSysfs;
 use nicety_netdev::privilege::{Privilege, privilege};
 use nicety_packet::MacAddr;
 use nicety_paths::{BridgePath, BridgeSpec, Path};
@@ -169,6 +171,14 @@ pub fn bridge() -> BridgePath {
         queues: 1,
     };
     BridgePath::build(&spec).unwrap()
+}
+
+/// The files of a namespace's interfaces; containers close them.
+pub fn own_sysfs(ns: &NetNs) -> Result<NsSysfs, Skip> {
+    match NsSysfs::mount(ns) {
+        Err(error) if error.is_not_permitted() => Err(Skip(format!("{error}: as in a container"))),
+        mounted => Ok(mounted.unwrap()),
+    }
 }
 
 pub fn size(bytes: u16) -> FrameSize {
