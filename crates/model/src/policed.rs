@@ -87,6 +87,8 @@ pub struct PolicedRates {
     pub soft_bps: Option<f64>,
     /// Rate that its ports may send together from now on.
     pub limit_bps: f64,
+    /// What it has saved to send above `hard_bps`, in bits; absent where the policy gives it no burst credit.
+    pub credit_bits: Option<f64>,
     /// What the cluster gives this host of it; absent for a tenant without `total_max`.
     pub granted: Option<PolicedGrant>,
 }

@@ -60,6 +60,7 @@ pub fn period(
         hard_bps: tenant.cap_bps.round(),
         soft_bps: whole(tenant.soft_bps),
         limit_bps: tenant.limit_bps.round(),
+        credit_bits: whole(tenant.burst.map(|burst| burst.credit_bits)),
     });
     let ports = decision.ports.iter().map(|port| PolicedPortRates {
         rate_bps: whole(port.rate_bps),
@@ -153,6 +154,7 @@ mod tests {
             hard_bps: 100.0,
             soft_bps: None,
             limit_bps: limit,
+            credit_bits: None,
             granted: None,
         }
     }
@@ -205,6 +207,7 @@ mod tests {
             set_bps: None,
             cap_bps: 6e6,
             soft_bps: None,
+            burst: None,
         };
         let decision = Decision {
             ports: Vec::new(),

@@ -66,8 +66,27 @@ impl Daemon {
                 self.tell(way, index, event);
             }
         }
+        self.report_bursts(way);
         if decision.guarantees_scaled < 1.0 && self.periods == 0 {
             self.log.report(&Event::GuaranteesScaled);
+        }
+    }
+
+    /// Reports tenants whose burst credit is spent.
+    pub(super) fn report_bursts(&mut self, way: Way) {
+        for tenant in self.controller(way).spent() {
+            let Some(of) = self.policy.tenants.get(tenant) else {
+                continue;
+            };
+            let max = match way {
+                Way::Sends => of.cap,
+                Way::Receives => of.received.cap,
+            };
+            self.log.report(&Event::BurstSpent {
+                tenant: of.name.clone(),
+                max: max.unwrap_or(self.policy.capacity),
+                received: way == Way::Receives,
+            });
         }
     }
 

@@ -43,6 +43,7 @@ fn together(periods: &[PolicedPeriod]) -> PeriodMean {
         hard_bps: mean(tenant, |r| r.hard_bps),
         soft_bps: all(tenant, |r| r.soft_bps),
         limit_bps: mean(tenant, |r| r.limit_bps),
+        credit_bits: all(tenant, |r| r.credit_bits),
         granted: None,
     };
     PeriodMean {

@@ -70,7 +70,7 @@ const idle = (tenant) => tenant.rate_bps < 1e3 && tenant.bottleneck.kind === "ow
 
 function numbers(tenant) {
   return { sends: idle(tenant) || tenant.bottleneck.kind === "absent" ? "–" : readable(tenant.rate_bps),
-    may: readable(tenant.limit_bps),
+    may: readable(tenant.limit_bps) + (tenant.burst ? ", burst credit " + tenant.burst.lasts_s.toFixed(1) + " s" : ""),
     guarantee: tenant.guarantee_bps ? readable(tenant.guarantee_bps) : "–",
     weight: String(tenant.weight) };
 }
