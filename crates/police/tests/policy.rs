@@ -158,7 +158,7 @@ fn bursts_are_a_time_or_a_credit() {
         ),
         (
             "cap = \"600mbit\"\nburst = \"2s at 2x, refilled at 0.1x\"",
-            "burst = \"2s at 2x, refilled at 0.1x\" allows 1200mbit, more than the link's 1gbit; lower the factor or cap",
+            "burst = \"2s at 2x, refilled at 0.1x\" allows 1.2gbit, more than the link's 1gbit; lower the factor or cap",
         ),
         (
             "cap = \"6mbit\"\nburst = \"200ms at 2x, refilled at 0.1x\"",

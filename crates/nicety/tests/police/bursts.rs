@@ -124,7 +124,7 @@ fn a_tenant_sends_twice_its_cap_until_its_credit_is_spent_and_again_after_a_rest
     assert!(rig.account("lasts_s") > 1.9);
     daemon.signal(Signal::KILL);
     daemon.wait();
-    let mut daemon = uplink.daemon(&[]);
+    let daemon = uplink.daemon(&[]);
     assert!(rig.account("lasts_s") < 1.5);
     daemon.signal(Signal::TERM);
     daemon.wait().assert_code(0);
