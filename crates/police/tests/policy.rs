@@ -181,7 +181,10 @@ fn bursts_are_a_time_or_a_credit() {
             "does not last for 100ms to 24h",
         ),
         ("burst = 5", "\"2s at 2x, refilled at 0.1x\""),
-        ("rx_burst = \"4ms\"", "rx_burst = \"4ms\" is no burst credit"),
+        (
+            "rx_burst = \"4ms\"",
+            "rx_burst = \"4ms\" is no burst credit",
+        ),
         (
             "cap = \"6mbit\"\nrx_burst = \"2s at 2x, refilled at 0.1x\"",
             "rx_burst = \"2s at 2x, refilled at 0.1x\" without rx_max",

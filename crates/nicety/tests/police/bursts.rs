@@ -90,16 +90,25 @@ fn a_tenant_sends_twice_its_cap_until_its_credit_is_spent_and_again_after_a_rest
     rig.rest(&mut daemon, 2.999);
     let table = uplink.police(&["status"]).run();
     let table = table.assert_code(0).stdout.clone();
-    assert!(table.contains("burst credit") && table.contains("3.0 of 3.0 s"), "{table}");
+    assert!(
+        table.contains("burst credit") && table.contains("3.0 of 3.0 s"),
+        "{table}"
+    );
     let explained = uplink.police(&["explain", "a"]).run();
     let explained = &explained.assert_code(0).stdout;
-    assert!(explained.contains("may send 16.0 Mbit/s, has 3.0 s at 16.0 Mbit/s saved"), "{explained}");
+    assert!(
+        explained.contains("may send 16.0 Mbit/s, has 3.0 s at 16.0 Mbit/s saved"),
+        "{explained}"
+    );
 
     let flood = uplink.flood("a");
     let above = rig.burst(&mut daemon, 1);
     // A period that a busy machine has made longer is owed.
     let owed = (-rig.account("credit_bits") / 1e6).max(0.0);
-    assert!(above > 0.7 * FULL && above < FULL + owed + SLACK, "{above} above, {owed} owed");
+    assert!(
+        above > 0.7 * FULL && above < FULL + owed + SLACK,
+        "{above} above, {owed} owed"
+    );
     // Once what was owed is saved, and that is little at its maximum, it sends that.
     let above = rig.above();
     assert!(above < SLACK, "{above}");
@@ -115,7 +124,10 @@ fn a_tenant_sends_twice_its_cap_until_its_credit_is_spent_and_again_after_a_rest
     let flood = uplink.flood("a");
     let above = rig.burst(&mut daemon, 2);
     let owed = (-rig.account("credit_bits") / 1e6).max(0.0);
-    assert!(above > 0.7 * saved && above < FULL + owed + SLACK, "{above} of {saved}");
+    assert!(
+        above > 0.7 * saved && above < FULL + owed + SLACK,
+        "{above} of {saved}"
+    );
     drop(flood);
 
     // A reload keeps what is saved; whoever is started anew begins with nothing.
@@ -151,8 +163,15 @@ fn what_comes_may_come_in_bursts_too() {
     let flood = far.flood(1);
     let above = rig.burst(&mut daemon, 1);
     let owed = (-rig.account("credit_bits") / 1e6).max(0.0);
-    assert!(above > 0.7 * FULL && above < FULL + owed + SLACK, "{above} above, {owed} owed");
-    assert!(daemon.stderr().contains("tenant a: its burst credit is spent; it receives at most 8mbit"));
+    assert!(
+        above > 0.7 * FULL && above < FULL + owed + SLACK,
+        "{above} above, {owed} owed"
+    );
+    assert!(
+        daemon
+            .stderr()
+            .contains("tenant a: its burst credit is spent; it receives at most 8mbit")
+    );
     let above = rig.above();
     assert!(above < SLACK, "{above}");
     drop(flood);

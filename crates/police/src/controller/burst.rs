@@ -214,8 +214,7 @@ mod tests {
             let decision = self.controller.step(&seen);
             for index in &decision.writes {
                 self.limits[*index] = Some(decision.ports[*index].limit);
-                self.controller
-                    .wrote(*index, decision.ports[*index].limit);
+                self.controller.wrote(*index, decision.ports[*index].limit);
             }
             rates
         }
@@ -241,7 +240,10 @@ mod tests {
         // 20 Mbit above 10 Mbit/s.
         let above: f64 = burst.iter().map(|rate| rate - 10.0).sum();
         assert!(burst[0] > 19.0 && burst[1] > 19.0, "{burst:?}");
-        assert!(burst[4] <= 10.0 && above > 18.0 && above <= 20.0, "{burst:?}");
+        assert!(
+            burst[4] <= 10.0 && above > 18.0 && above <= 20.0,
+            "{burst:?}"
+        );
         assert_eq!(rig.controller.spent(), [0]);
         assert_eq!(rig.controller.spent(), [0; 0]);
     }
@@ -263,7 +265,10 @@ mod tests {
         rig.seconds(1, [0.0; 3]);
         let decision = rig.controller.step(&[Seen::default(); 3]);
         assert_eq!(decision.tenants[0].cap_bps, 10.0 * MBIT);
-        assert_eq!(decision.tenants[0].burst.map(|of| of.most_bps), Some(20.0 * MBIT));
+        assert_eq!(
+            decision.tenants[0].burst.map(|of| of.most_bps),
+            Some(20.0 * MBIT)
+        );
         assert_eq!(decision.tenants[1].burst, None);
     }
 
@@ -285,7 +290,10 @@ mod tests {
         rig.second += 4;
         rig.bytes[0] += 4_000_000;
         rig.second([Some(0.0), Some(0.0), Some(0.0)]);
-        let credit = rig.controller.burst(0).map_or(f64::NAN, |of| of.credit_bits);
+        let credit = rig
+            .controller
+            .burst(0)
+            .map_or(f64::NAN, |of| of.credit_bits);
         // 50 Mbit in 5 s of 10 Mbit/s, but for a little: 32 were sent.
         assert!((credit - 18.0 * MBIT).abs() < 1.0, "{credit}");
     }
@@ -303,7 +311,10 @@ mod tests {
         assert_eq!(next.burst(1).map(|of| of.credit_bits), Some(10.0 * MBIT));
         let kept = next.bursts[1].as_ref().map(|of| of.counted.clone());
         let kept = kept.unwrap_or_default();
-        assert_eq!(kept[0].map(|sample| sample.at), Some(Duration::from_secs(9)));
+        assert_eq!(
+            kept[0].map(|sample| sample.at),
+            Some(Duration::from_secs(9))
+        );
         assert_eq!(kept[1], None);
     }
 }

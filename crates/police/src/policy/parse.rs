@@ -8,8 +8,8 @@ use toml::Spanned;
 
 use super::file::{AdoptWord, Guest, LimitRate, NO_TENANT, PolicyFile, Port, TABLES, TenantFile};
 use super::{
-    Adopt, DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_IDLE_SHARE, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
-    PolicyError, Received, Tenant, TenantTotal,
+    Adopt, DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_IDLE_SHARE, DEFAULT_PERIOD, GuestChannel,
+    MAX_TENANTS, Policy, PolicyError, Received, Tenant, TenantTotal,
 };
 
 impl Policy {

@@ -11,8 +11,7 @@ pub(super) fn families(shown: &Shown) -> Vec<Family> {
     let sent = tenants.filter_map(|(tenant, of)| Some((tenant.name.as_str(), "sent", of.burst?)));
     let received = state.received.iter().flat_map(|of| &of.tenants);
     let came = |of: &'_ Explanation| of.burst.map(|burst| burst.state);
-    let received =
-        received.filter_map(|of| Some((of.tenant.as_str(), "received", came(of)?)));
+    let received = received.filter_map(|of| Some((of.tenant.as_str(), "received", came(of)?)));
     let all: Vec<_> = sent.chain(received).collect();
     if all.is_empty() {
         return Vec::new();
@@ -24,9 +23,9 @@ pub(super) fn families(shown: &Shown) -> Vec<Family> {
         ]
     };
     let family = |name, help, bits: fn(&nicety_police::credit::BurstState) -> f64| {
-        let samples = all.iter().map(|(tenant, direction, of)| {
-            (labels(tenant, direction), bits(of) / 8.0)
-        });
+        let samples = all
+            .iter()
+            .map(|(tenant, direction, of)| (labels(tenant, direction), bits(of) / 8.0));
         Family::gauge(name, help, samples.collect::<Vec<_>>())
     };
     vec![
