@@ -7,14 +7,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Result;
-use nicety_netdev::cpu_set::pin;
 use nicety_netdev::link::{Links, Share};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::tap;
 use nicety_packet::MacAddr;
 
 use super::guest::{ANSWERS, Guest, Machine};
-use super::{Control, Kind};
+use super::{Control, Kind, prefer};
 use crate::UPLINK;
 use crate::flows::SINK;
 use crate::rig::{Held, Rig, inside};
@@ -56,7 +55,7 @@ impl Echo {
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
-            let _ = pin(None, &[0]);
+            prefer(0);
             let mut buffer = [0; 64];
             while !ends.load(Ordering::Relaxed) {
                 if let Ok((read, from)) = socket.recv_from(&mut buffer) {
@@ -96,7 +95,7 @@ impl Stage {
             Kind::Macvtap => sh(&rig.hub, "ip link set u1 nomaster")?,
             _ => sh(
                 &rig.hub,
-                &format!("bridge fdb add {to} dev u1 master static"),
+                &format!("bridge fdb replace {to} dev u1 master static"),
             )?,
         };
         let mut guests = Vec::new();
