@@ -166,9 +166,17 @@ fn tenants(run: &Policed) -> Table {
             "highest rate" Number: rated(Some(one.max_bps));
             "limit" Number: limit(one);
             "held" Number: Cell::sorted(one.held_ratio, number::share);
+            // Only where the policy limits these.
+            "mean received" Number: one.received_mean_bps.map(rate);
+            "mean packets/s" Number: one.mean_pps.map(packets);
+            "received packets/s" Number: one.received_mean_pps.map(packets);
         ],
     )
     .legend(LEGEND)
+}
+
+fn packets(pps: f64) -> String {
+    format!("{pps:.0}")
 }
 
 /// The limit in force, or the least and the most that it was.

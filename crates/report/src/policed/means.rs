@@ -45,6 +45,8 @@ fn together(periods: &[PolicedPeriod]) -> PeriodMean {
         limit_bps: mean(tenant, |r| r.limit_bps),
         credit_bits: all(tenant, |r| r.credit_bits),
         granted: None,
+        packets: None,
+        received: None,
     };
     PeriodMean {
         at_s: periods.last().map_or(0.0, |period| period.at_s),
