@@ -180,7 +180,10 @@ fn bursts_are_a_time_or_a_credit() {
             "cap = \"6mbit\"\nburst = \"48h at 2x, refilled at 0.1x\"",
             "does not last for 100ms to 24h",
         ),
-        ("burst = 5", "\"2s at 2x, refilled at 0.1x\""),
+        (
+            "burst = 5",
+            "burst = 5 has no unit; write a duration in quotes",
+        ),
         (
             "rx_burst = \"4ms\"",
             "rx_burst = \"4ms\" is no burst credit",

@@ -38,12 +38,14 @@ impl Bursting {
         each.collect()
     }
 
-    /// Takes the counters of the tenant's ports. Where a port is not counted, or the kernel is silent, nobody knows
-    /// what was sent: the account stays as it is, and is told of the whole time once it is known again.
+    /// Takes the counters of the tenant's ports. Where a port is not counted, the kernel is silent, or the driver has not
+    /// refreshed its counters, nobody knows what was sent: the account stays as it is, and is told of the whole time once
+    /// it is known.
     fn take(&mut self, ports: &[(Seen, Counters)], link_bps: f64, period: Duration) {
         let unknown =
             |(seen, _): &(Seen, Counters)| seen.silent || (seen.present && seen.sample.is_none());
-        if ports.iter().any(unknown) {
+        let mut each = ports.iter().zip(&self.counted);
+        if ports.iter().any(unknown) || each.any(|(port, last)| is_stale(port, last.as_ref())) {
             return;
         }
         let (mut newest, mut bits) = (None, 0.0);
@@ -67,6 +69,16 @@ impl Bursting {
             self.news |= self.account.is_news(period);
         }
     }
+}
+
+/// The driver may not have refreshed the counters yet.
+fn is_stale((seen, counters): &(Seen, Counters), last: Option<&Sample>) -> bool {
+    let both = seen.sample.zip(last);
+    both.is_some_and(|(now, last)| {
+        let same = (now.bytes, now.frames) == (last.bytes, last.frames);
+        same && now.at.saturating_sub(last.at) <= counters.staleness.mul_f64(1.5)
+            && !counters.staleness.is_zero()
+    })
 }
 
 /// Bits on the wire between two samples. A counter that went back has begun anew.
@@ -296,6 +308,39 @@ mod tests {
             .map_or(f64::NAN, |of| of.credit_bits);
         // 50 Mbit in 5 s of 10 Mbit/s, but for a little: 32 were sent.
         assert!((credit - 18.0 * MBIT).abs() < 1.0, "{credit}");
+    }
+
+    #[test]
+    fn counters_that_are_refreshed_seldom_cost_nothing() {
+        let mut bursting = Bursting::of(&policy(""))
+            .swap_remove(0)
+            .unwrap_or_else(|| panic!());
+        let counters = Counters {
+            overhead: 0.0,
+            staleness: Duration::from_secs(1),
+            ..Counters::kernel()
+        };
+        // 10 Mbit/s, its maximum; the driver tells it every other second.
+        for second in 0..20 {
+            let seen = Seen {
+                present: true,
+                sample: Some(Sample {
+                    at: Duration::from_secs(second),
+                    bytes: second / 2 * 2 * 1_250_000,
+                    frames: 0,
+                    drops: None,
+                    backlog: None,
+                }),
+                ..Seen::default()
+            };
+            let none = (Seen::default(), counters);
+            bursting.take(
+                &[(seen, counters), none],
+                100.0 * MBIT,
+                Duration::from_secs(1),
+            );
+            assert_eq!(bursting.account.credit(), 0.0, "{second}");
+        }
     }
 
     #[test]
