@@ -7,7 +7,8 @@
 //! - below, it saves `M·t − b`, what it has not used, but at most `r·M·t`, and never more than `(f − 1)·M·d` in all.
 //!
 //! So the credit never grows by more than `M·t − b`, and whatever a tenant does, it has never sent more than
-//! `credit + M·t` in any time `t`.
+//! `credit + M·t` in any time `t` of whole periods. A time that begins within a period may have had the rest of it before:
+//! there it is one period more.
 
 use std::fmt;
 use std::str::FromStr;

@@ -14,8 +14,9 @@ use crate::uplink::{POLICY, Uplink};
 const MAX: f64 = 8.0;
 /// What it may save, in Mbit: 3 s at twice that.
 const FULL: f64 = 24.0;
-/// What a bucket and the last look may bring besides, in Mbit.
-const SLACK: f64 = 1.5;
+/// What may come besides, in Mbit: the account is of whole periods, so that one of half a second at the maximum may be
+/// saved before a flood that begins in it; and a bucket.
+const SLACK: f64 = 0.5 * MAX + 1.0;
 
 fn policy(keys: &str) -> String {
     POLICY.replace("ports = \"a1\"", &format!("ports = \"a1\"\n{keys}"))
