@@ -181,6 +181,10 @@ fn bursts_are_a_time_or_a_credit() {
             "does not last for 100ms to 24h",
         ),
         (
+            "cap = \"6mbit\"\nburst = \"2s for 2x\"",
+            "burst = \"2s for 2x\" is no burst credit",
+        ),
+        (
             "burst = 5",
             "burst = 5 has no unit; write a duration in quotes",
         ),

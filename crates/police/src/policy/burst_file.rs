@@ -28,7 +28,10 @@ kind!(
     Burst,
     "a duration in quotes, as in \"4ms\", or a credit, as in \"2s at 2x, refilled at 0.1x\"",
     |raw| {
-        let is_credit = raw.text().is_ok_and(|text| text.contains(" at "));
+        // No time has either.
+        let is_credit = raw
+            .text()
+            .is_ok_and(|text| text.contains('x') || text.contains(" at "));
         Ok(Self(match is_credit {
             true => Kinds::Credit(credit(raw.text()?)?),
             false => Kinds::Depth(between(raw, [0, 1_000], "4ms")?),
