@@ -87,8 +87,44 @@ pub struct PolicedRates {
     pub soft_bps: Option<f64>,
     /// Rate that its ports may send together from now on.
     pub limit_bps: f64,
+    /// What it has saved to send above `hard_bps`, in bits; absent where the policy gives it no burst credit.
+    pub credit_bits: Option<f64>,
     /// What the cluster gives this host of it; absent for a tenant without `total_max`.
     pub granted: Option<PolicedGrant>,
+    /// Packets that it sends; absent where these are not limited, and in older records.
+    pub packets: Option<PolicedPackets>,
+    /// What it receives; absent where that is not limited, and in older records.
+    pub received: Option<PolicedReceived>,
+}
+
+/// Packets of a tenant in one period and direction.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedPackets {
+    /// Packets a second.
+    pub rate_pps: f64,
+    /// Packets a second from now on, at most.
+    pub limit_pps: f64,
+    /// The limit of the policy in packets a second; absent where it only shares those of the host.
+    pub max_pps: Option<f64>,
+}
+
+/// What a tenant receives in one period.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicedReceived {
+    /// Rate that came to its ports.
+    pub rate_bps: f64,
+    /// What would come; absent when that is as much as is let through.
+    pub demand_bps: Option<f64>,
+    /// The host's limit: `rx_max`, else the link.
+    pub hard_bps: f64,
+    /// Rate that may come to its ports together from now on.
+    pub limit_bps: f64,
+    /// What it has saved to receive above `hard_bps`, in bits; absent where the policy gives it no burst credit.
+    pub credit_bits: Option<f64>,
+    /// Packets that come; absent where these are not limited.
+    pub packets: Option<PolicedPackets>,
 }
 
 /// A host's part in a cluster in one period.
@@ -165,6 +201,15 @@ pub struct PolicedSummary {
     pub limit_max_bps: f64,
     /// Share of the periods in which it wanted more than it got.
     pub held_ratio: f64,
+    /// Mean of what it received in bits per second; absent where that was not limited.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub received_mean_bps: Option<f64>,
+    /// Mean of the packets that it sent in a second; absent where these were not limited.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_pps: Option<f64>,
+    /// The same of packets that it received.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub received_mean_pps: Option<f64>,
 }
 
 /// `nicety report --json` of a recorded run of the police.

@@ -1,5 +1,6 @@
 //! The controller: one decision per period.
 
+mod burst;
 mod enforce;
 mod port;
 mod setup;
@@ -14,12 +15,14 @@ use nicety_model::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::credit::BurstState;
 use crate::demand::{Held, Want};
 use crate::level::{Level, Share, level};
 use crate::meter::{Reading, Sample};
 use crate::policy::{LEAST_RATE, Policy, PortName};
 use crate::tuning::Tuning;
 
+use burst::Bursting;
 pub use enforce::Enforcement;
 use port::PortState;
 pub use setup::PortSetup;
@@ -159,6 +162,9 @@ pub struct TenantDecision {
     /// Its soft limit, in bits per second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub soft_bps: Option<f64>,
+    /// What it has saved to send above its hard limit; absent where the policy gives it no burst credit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub burst: Option<BurstState>,
 }
 
 impl TenantDecision {
@@ -168,9 +174,15 @@ impl TenantDecision {
         self.rate_bps > 0.0 && wants > self.limit_bps * 1.000_001
     }
 
-    /// Its ceiling: the lower of hard and soft limit.
+    /// Its ceiling: the lower of soft limit and hard limit, that with what burst credit adds.
     pub fn ceiling_bps(&self) -> f64 {
-        self.cap_bps.min(self.soft_bps.unwrap_or(f64::INFINITY))
+        let soft = self.soft_bps.unwrap_or(f64::INFINITY);
+        self.hard_now_bps().min(soft)
+    }
+
+    /// Its hard limit with what burst credit adds now.
+    pub fn hard_now_bps(&self) -> f64 {
+        self.burst.map_or(self.cap_bps, |burst| burst.ceiling_bps)
     }
 }
 
@@ -188,6 +200,8 @@ pub struct Controller {
     caps: Vec<Option<BitRate>>,
     /// The part of each tenant in what it uses most, where several resources are shared; infinite where that is another.
     dominant: Vec<f64>,
+    /// Burst credits of the tenants that have one.
+    bursts: Vec<Option<Bursting>>,
 }
 
 /// What the link is to one port.
@@ -213,6 +227,15 @@ impl Sum {
     fn wants(&self) -> f64 {
         self.demand.min(self.cap).min(self.most)
     }
+
+    /// What one that could have a share, and sends less, may send at once: a part of the share, all that nobody uses, and
+    /// twice what it sends, so that its limit holds nobody who sends as before.
+    fn begins(&self, share: f64, left: f64, policy: &Policy) -> f64 {
+        match self.demand.is_finite() {
+            true => (policy.idle_share * share).max(left).max(2.0 * self.rate),
+            false => f64::INFINITY,
+        }
+    }
 }
 
 impl Controller {
@@ -235,6 +258,7 @@ impl Controller {
             ports: states.collect(),
             soft: vec![None; policy.tenants.len()],
             caps: policy.tenants.iter().map(|tenant| tenant.cap).collect(),
+            bursts: Bursting::of(&policy),
             dominant: vec![f64::INFINITY; policy.tenants.len()],
             policy,
             tuning,
@@ -253,6 +277,7 @@ impl Controller {
         for (index, port) in self.ports.iter_mut().enumerate() {
             port.take(seen.get(index).unwrap_or(&absent), least);
         }
+        self.settle_bursts(seen);
         let total: f64 = self.ports.iter().map(|port| port.rate).sum();
         let shared = self.policy.shared_bps();
         let full = (shared + self.policy.capacity.bps()) / 2.0;
@@ -291,6 +316,8 @@ impl Controller {
                     }
                 };
                 let floor = tenant.guarantee.bps() * level.guarantees_scaled;
+                let others = level.given.iter().sum::<f64>() - level.given[index];
+                let fair = fair.min(sum.begins(fair, shared - others, &self.policy));
                 fair.max(floor).min(sum.cap)
             })
             .collect();
@@ -360,7 +387,7 @@ impl Controller {
         })
     }
 
-    /// The hard limit of a tenant: its cap, else the link.
+    /// The hard limit of a tenant: its cap with what burst credit adds, else the link.
     pub fn hard(&self, tenant: usize) -> BitRate {
         let cap = self.policy.tenants.get(tenant).and_then(|of| of.cap);
         cap.unwrap_or(self.policy.capacity)
@@ -495,7 +522,8 @@ impl Controller {
                     given_bps: *given,
                     limit_bps: *limit,
                     set_bps: self.set(tenant).filter(|set| *set < 0.999 * limit),
-                    cap_bps: self.hard(tenant).bps(),
+                    cap_bps: self.hard_bps(tenant),
+                    burst: self.burst(tenant),
                     soft_bps: self.soft[tenant].map(BitRate::bps),
                 })
                 .collect(),

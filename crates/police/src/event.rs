@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 38] = [
+pub const EVENTS: [&str; 39] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -51,6 +51,7 @@ pub const EVENTS: [&str; 38] = [
     "enforced-again",
     "software-only",
     "guest-refused",
+    "burst-spent",
     "bills-trouble",
     "bills-trouble-over",
     "policy-taken",
@@ -129,6 +130,15 @@ pub enum Event {
         tenant: String,
         /// Why.
         why: String,
+    },
+    /// A tenant that had saved burst credit has spent it.
+    BurstSpent {
+        /// The tenant.
+        tenant: String,
+        /// What it is limited to now.
+        max: BitRate,
+        /// Of what it receives.
+        received: bool,
     },
     /// What tenants use cannot be kept, and stays in memory: why.
     BillsTrouble(String),
@@ -229,6 +239,7 @@ impl Event {
             Self::Trouble(_) => "trouble",
             Self::TroubleOver => "trouble-over",
             Self::GuestRefused { .. } => "guest-refused",
+            Self::BurstSpent { .. } => "burst-spent",
             Self::BillsTrouble(_) => "bills-trouble",
             Self::BillsTroubleOver => "bills-trouble-over",
             Self::PolicyTaken { .. } => "policy-taken",
@@ -255,7 +266,10 @@ impl Event {
             | Self::GuardTrouble(_)
             | Self::PolicyRefused(_) => Priority::Warning,
             Self::Cluster(event) => cluster::priority(event),
-            Self::TroubleOver | Self::BillsTroubleOver | Self::NamesAnswer(_) => Priority::Info,
+            Self::TroubleOver
+            | Self::BillsTroubleOver
+            | Self::BurstSpent { .. }
+            | Self::NamesAnswer(_) => Priority::Info,
             _ => Priority::Notice,
         }
     }
@@ -268,9 +282,13 @@ impl Event {
         }
     }
 
-    /// `received` where it is about what the owner of a port receives.
+    /// `received` where it is about what an owner receives.
     pub fn direction(&self) -> Option<&'static str> {
-        matches!(self, Self::Received { .. }).then_some("received")
+        let received = matches!(
+            self,
+            Self::Received { .. } | Self::BurstSpent { received: true, .. }
+        );
+        received.then_some("received")
     }
 
     /// The interface or function that a port with a name is.
@@ -285,15 +303,16 @@ impl Event {
     pub fn tenant(&self) -> Option<&str> {
         match self {
             Self::Port { tenant, .. } | Self::Received { tenant, .. } => tenant.as_deref(),
-            Self::GuestRefused { tenant, .. } => Some(tenant),
+            Self::GuestRefused { tenant, .. } | Self::BurstSpent { tenant, .. } => Some(tenant),
             _ => None,
         }
     }
 
-    /// Rate and limit of the port in bits per second, for events about them.
+    /// Rate and limit of the port or tenant in bits per second, for events about them.
     pub fn rates(&self) -> (Option<f64>, Option<f64>) {
         match self {
             Self::Port { event, .. } | Self::Received { event, .. } => event.rates(),
+            Self::BurstSpent { max, .. } => (None, Some(max.bps())),
             _ => (None, None),
         }
     }
@@ -344,6 +363,17 @@ impl fmt::Display for Event {
                 write!(f, "bills: {why}; samples are kept in memory meanwhile")
             }
             Self::BillsTroubleOver => f.write_str("bills: samples are kept again"),
+            Self::BurstSpent {
+                tenant,
+                max,
+                received,
+            } => {
+                let does = if *received { "receives" } else { "sends" };
+                write!(
+                    f,
+                    "tenant {tenant}: its burst credit is spent; it {does} at most {max} until it has saved some"
+                )
+            }
             Self::GuestRefused { tenant, why } => write!(f, "guest of {tenant}: refused: {why}"),
             Self::PolicyTaken {
                 file,

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::controller::{Decision, Enforcement, PortDecision, TenantDecision};
+use crate::credit::BurstState;
 use crate::policy::Policy;
 
 /// Limit that holds a tenant.
@@ -60,6 +61,42 @@ pub struct Explanation {
     pub guarantee: BitRate,
     /// Limit that holds it.
     pub bottleneck: Bottleneck,
+    /// What it has saved to send above its hard limit, and for how many seconds that lasts; absent where the policy
+    /// gives it no burst credit.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub burst: Option<Burst>,
+}
+
+/// Burst credit of a tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Burst {
+    /// The account.
+    #[serde(flatten)]
+    pub state: BurstState,
+    /// For how many seconds it may send `most_bps`.
+    pub lasts_s: f64,
+    /// For how many seconds it could with a full account.
+    pub full_s: f64,
+}
+
+impl Burst {
+    /// It raises the limit now.
+    fn is_raised(&self) -> bool {
+        let hard = self.state.most_bps - self.state.full_bits / self.full_s;
+        self.state.ceiling_bps > hard * 1.000_001
+    }
+
+    fn of(state: BurstState, hard_bps: f64) -> Self {
+        let full = BurstState {
+            credit_bits: state.full_bits,
+            ..state
+        };
+        Self {
+            lasts_s: state.lasts_s(hard_bps),
+            full_s: full.lasts_s(hard_bps),
+            state,
+        }
+    }
 }
 
 /// What `nicety police explain --json` prints: one tenant, and the port that was asked for.
@@ -148,7 +185,7 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
                     more: (held.len() - 1).saturating_sub(NAMED),
                 }
             } else if decided.demand_bps.unwrap_or(f64::INFINITY) >= decided.ceiling_bps() {
-                match decided.ceiling_bps() < decided.cap_bps {
+                match decided.ceiling_bps() < decided.hard_now_bps() {
                     true => Bottleneck::SoftLimit,
                     false => Bottleneck::Cap,
                 }
@@ -165,6 +202,7 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
                 weight: tenant.weight,
                 guarantee: tenant.guarantee,
                 bottleneck,
+                burst: decided.burst.map(|state| Burst::of(state, decided.cap_bps)),
             }
         })
         .collect()
@@ -199,7 +237,13 @@ impl Explanation {
         match &self.bottleneck {
             Bottleneck::OwnDemand if self.is_idle() => "idle".to_owned(),
             Bottleneck::OwnDemand => "nothing holds it back".to_owned(),
-            Bottleneck::Cap => "held by its cap".to_owned(),
+            Bottleneck::Cap => match &self.burst {
+                None => "held by its cap".to_owned(),
+                Some(burst) if burst.is_raised() => {
+                    "held by its cap, which burst credit raises".to_owned()
+                }
+                Some(_) => "held by its cap; its burst credit is spent".to_owned(),
+            },
             Bottleneck::SoftLimit => "held by the soft limit it set itself".to_owned(),
             Bottleneck::Link { with, more } => {
                 format!("held by the link, {}{}", shared(with, *more), self.share())
@@ -273,6 +317,10 @@ impl Explanation {
             }
         }
         write!(f, ", may {does} {}", readable(self.limit_bps))?;
+        if let Some(burst) = &self.burst {
+            let most = readable(burst.state.most_bps);
+            write!(f, ", has {:.1} s at {most} saved", burst.lasts_s)?;
+        }
         if let Some(set) = self.set_bps {
             write!(f, ", set to {} because its limit leaked", readable(set))?;
         }

@@ -18,6 +18,7 @@ pub mod bill;
 pub mod binding;
 pub mod cluster;
 pub mod controller;
+pub mod credit;
 pub mod demand;
 pub mod drf;
 pub mod driver;

@@ -74,6 +74,7 @@ fn turned(policy: &Policy) -> Policy {
         .map(|tenant| Tenant {
             guarantee: BitRate(0),
             cap: tenant.max_pps.map(rate),
+            credit: None,
             total: None,
             guest: None,
             ..tenant.clone()
@@ -88,6 +89,7 @@ fn turned(policy: &Policy) -> Policy {
     Policy {
         capacity: rate(policy.packets.unwrap_or(sum)),
         headroom: 0.0,
+        idle_share: 1.0,
         cluster: None,
         tenants,
         ..policy.clone()
@@ -197,7 +199,7 @@ impl Packets {
                 let ports = || self.ports.iter().filter(|port| port.tenant == number);
                 let uses = [0, 1].map(|at| ports().map(|port| port.uses[at]).sum::<f64>());
                 let caps = [
-                    tenant.cap.map(BitRate::bps),
+                    tenant.cap.map(|_| bits.hard(number).bps()),
                     tenant.max_pps.map(|n| n as f64),
                 ];
                 let cap = [0, 1].map(|at| caps[at].map_or(f64::INFINITY, |cap| cap / uses[at]));

@@ -2,6 +2,7 @@
 //! reads.
 
 mod bills_file;
+mod burst_file;
 mod cluster;
 mod cluster_file;
 mod compatible;
@@ -22,6 +23,8 @@ pub use cluster::{
 };
 pub use file::PolicyFile;
 
+use crate::credit::Credit;
+
 /// A policy that cannot be used: where, what, and what to do.
 pub type PolicyError = nicety_model::PlanError;
 
@@ -31,6 +34,8 @@ pub const MAX_TENANTS: usize = 4_096;
 pub const LEAST_RATE: BitRate = BitRate(64_000);
 /// Share of the link that is left free when nothing is said.
 pub const DEFAULT_HEADROOM: f64 = 0.03;
+/// Part of its fair share that an idle tenant may begin with when nothing is said.
+pub const DEFAULT_IDLE_SHARE: f64 = 1.0;
 /// Length of a control period when nothing is said.
 pub const DEFAULT_PERIOD: Duration = Duration::from_secs(1);
 /// For how many days samples stay in the state directory when nothing is said.
@@ -47,6 +52,9 @@ pub struct Policy {
     pub packets: Option<u64>,
     /// Share of the link left free, `0.0..=0.5`: what keeps the queue of the link itself short.
     pub headroom: f64,
+    /// Part of its fair share that a tenant which sends little may begin with, 0.01 to 1: what is above is held by its
+    /// limit at once, and what is below makes those wait who begin.
+    pub idle_share: f64,
     /// Time between two decisions, 100 ms to 60 s.
     pub period: Duration,
     /// Count what the kernel drops of the tenants' packets.
@@ -87,6 +95,8 @@ pub struct Tenant {
     pub total: Option<TenantTotal>,
     /// How long a port may send at the link's rate before its limit bites.
     pub burst: Duration,
+    /// What it may send above its cap for a while, where it has saved that.
+    pub credit: Option<Credit>,
     /// What to do with limits that other programs have set at its ports.
     pub adopt: Adopt,
     /// Ports, never empty.
@@ -96,7 +106,7 @@ pub struct Tenant {
 }
 
 /// What a tenant has of what the link brings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Received {
     /// Rate that it always gets when that much comes for it.
     pub guarantee: BitRate,
@@ -104,6 +114,8 @@ pub struct Received {
     pub cap: Option<BitRate>,
     /// Packets a second at most.
     pub max_pps: Option<u64>,
+    /// What may come above the cap for a while, where that was saved.
+    pub credit: Option<Credit>,
 }
 
 /// What to do with limits of other programs.

@@ -39,6 +39,7 @@ fn turned(tenant: &Tenant) -> Tenant {
         guarantee: tenant.received.guarantee,
         cap: tenant.received.cap,
         max_pps: tenant.received.max_pps,
+        credit: tenant.received.credit,
         total: None,
         guest: None,
         ..tenant.clone()

@@ -2,13 +2,13 @@
 
 use nicety_model::SCHEMA;
 use nicety_model::policed::{
-    PolicedCluster, PolicedGrant, PolicedHead, PolicedPeriod, PolicedPort, PolicedPortRates,
-    PolicedRates, PolicedStands, PolicedSummary, PolicedTenant,
+    PolicedCluster, PolicedGrant, PolicedHead, PolicedPackets, PolicedPeriod, PolicedPort,
+    PolicedPortRates, PolicedRates, PolicedReceived, PolicedStands, PolicedSummary, PolicedTenant,
 };
 
 use crate::controller::Decision;
 use crate::policy::Policy;
-use crate::report::{ClusterPart, ClusterStands, ClusterTenant};
+use crate::report::{ClusterPart, ClusterStands, ClusterTenant, PacketsState, ReceivedState};
 
 /// Share of its limit from which a tenant that wants as much as it gets counts as held by it.
 const AT_LIMIT: f64 = 0.9;
@@ -38,14 +38,21 @@ pub fn head(policy: &Policy, file: &str, started: String, command: String) -> Po
     }
 }
 
+/// What a period says besides what tenants send; none where the policy has nothing of that.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// The host's part in a cluster.
+    pub cluster: Option<&'a ClusterPart>,
+    /// What tenants receive.
+    pub received: Option<&'a ReceivedState>,
+    /// Packets that they send.
+    pub packets: Option<&'a PacketsState>,
+}
+
 /// A period that ended `at_s` seconds after the start, in whole bits per second. `names` are those of the
 /// tenants, in the order of the policy.
-pub fn period(
-    decision: &Decision,
-    at_s: f64,
-    names: &[&str],
-    part: Option<&ClusterPart>,
-) -> PolicedPeriod {
+pub fn period(decision: &Decision, at_s: f64, names: &[&str], beside: Beside<'_>) -> PolicedPeriod {
+    let part = beside.cluster;
     let granted = |index: usize| {
         let mut tenants = part?.tenants.iter();
         let of = tenants.find(|of| Some(&of.tenant.as_str()) == names.get(index))?;
@@ -55,11 +62,18 @@ pub fn period(
     let tenants = decision.tenants.iter().enumerate();
     let tenants = tenants.map(|(index, tenant)| PolicedRates {
         granted: granted(index),
+        packets: names
+            .get(index)
+            .and_then(|name| packets(beside.packets, name)),
+        received: names
+            .get(index)
+            .and_then(|name| received(beside.received?, name)),
         rate_bps: tenant.rate_bps.round(),
         demand_bps: whole(tenant.demand_bps),
         hard_bps: tenant.cap_bps.round(),
         soft_bps: whole(tenant.soft_bps),
         limit_bps: tenant.limit_bps.round(),
+        credit_bits: whole(tenant.burst.map(|burst| burst.credit_bits)),
     });
     let ports = decision.ports.iter().map(|port| PolicedPortRates {
         rate_bps: whole(port.rate_bps),
@@ -77,6 +91,30 @@ pub fn period(
         tenants: tenants.collect(),
         ports: ports.collect(),
     }
+}
+
+/// Packets of a tenant, where they are limited.
+fn packets(state: Option<&PacketsState>, tenant: &str) -> Option<PolicedPackets> {
+    let of = state?.tenants.iter().find(|of| of.tenant == tenant)?;
+    Some(PolicedPackets {
+        rate_pps: of.rate_pps.round(),
+        limit_pps: of.limit_pps,
+        max_pps: of.max_pps.map(|packets| packets as f64),
+    })
+}
+
+/// What a tenant receives, where that is limited.
+fn received(state: &ReceivedState, tenant: &str) -> Option<PolicedReceived> {
+    let mut tenants = state.tenants.iter().zip(&state.hard_bps);
+    let (of, hard) = tenants.find(|(of, _)| of.tenant == tenant)?;
+    Some(PolicedReceived {
+        rate_bps: of.rate_bps.round(),
+        demand_bps: of.demand_bps.map(f64::round),
+        hard_bps: hard.round(),
+        limit_bps: of.limit_bps.round(),
+        credit_bits: of.burst.map(|burst| burst.state.credit_bits.round()),
+        packets: packets(state.packets.as_ref(), tenant),
+    })
 }
 
 fn millis(seconds: f64) -> f64 {
@@ -119,9 +157,20 @@ pub fn summary(head: &PolicedHead, periods: &[PolicedPeriod]) -> Vec<PolicedSumm
             limit_min_bps: rates().map(|r| r.limit_bps).fold(f64::INFINITY, f64::min),
             limit_max_bps: rates().map(|r| r.limit_bps).fold(0.0, f64::max),
             held_ratio: held(periods, index) as f64 / count as f64,
+            received_mean_bps: mean(rates().map(|r| Some(r.received?.rate_bps))),
+            mean_pps: mean(rates().map(|r| Some(r.packets?.rate_pps))),
+            received_mean_pps: mean(rates().map(|r| Some(r.received?.packets?.rate_pps))),
         })
     });
     summaries.collect()
+}
+
+/// The mean of what is known in all periods.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Option<Vec<f64>> = values.collect();
+    values
+        .filter(|values| !values.is_empty())
+        .map(|values| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Periods in which a tenant sent as much as it might and wanted more. The limit that counts is
@@ -153,7 +202,10 @@ mod tests {
             hard_bps: 100.0,
             soft_bps: None,
             limit_bps: limit,
+            credit_bits: None,
             granted: None,
+            packets: None,
+            received: None,
         }
     }
 
@@ -205,6 +257,7 @@ mod tests {
             set_bps: None,
             cap_bps: 6e6,
             soft_bps: None,
+            burst: None,
         };
         let decision = Decision {
             ports: Vec::new(),
@@ -238,7 +291,15 @@ mod tests {
                 total_max: BitRate(9_000_000),
             }],
         };
-        let recorded = period(&decision, 1.0, &["red", "blue"], Some(&part));
+        let recorded = period(
+            &decision,
+            1.0,
+            &["red", "blue"],
+            Beside {
+                cluster: Some(&part),
+                ..Beside::default()
+            },
+        );
         assert_eq!(recorded.tenants[0].granted, None);
         let grant = PolicedGrant {
             demand_bps: Some(5e6),
@@ -255,7 +316,7 @@ mod tests {
             "{line}"
         );
         // A host without a cluster says nothing, as records from before clusters do.
-        let alone = period(&decision, 1.0, &["red", "blue"], None);
+        let alone = period(&decision, 1.0, &["red", "blue"], Beside::default());
         let line = serde_json::to_string(&alone).unwrap();
         assert!(!line.contains("cluster") && !line.contains("granted"));
         assert_eq!(serde_json::from_str::<PolicedPeriod>(&line).unwrap(), alone);

@@ -123,3 +123,86 @@ fn ready_policies_are_policies() {
         assert!(policy.shared_bps() > 190e6);
     }
 }
+
+#[test]
+fn bursts_are_a_time_or_a_credit() {
+    use nicety_police::credit::Credit;
+    let read = |more: &str| {
+        let text = GOOD.replace("ports = \"veth1\"", &format!("ports = \"veth1\"\n{more}"));
+        Policy::parse("p.toml", &text)
+    };
+    let red = |more: &str| read(more).unwrap().tenants[1].clone();
+    let wanted = Credit {
+        lasts: Duration::from_secs(2),
+        factor: 2.0,
+        refill: 0.1,
+    };
+    // What was a time stays one, and the bucket of a tenant with a credit is as deep as any.
+    assert_eq!(red("burst = \"20ms\"").burst, Duration::from_millis(20));
+    assert_eq!(red("burst = \"20ms\"").credit, None);
+    let tenant = red("cap = \"100mbit\"\nburst = \"2 s at 2x, refilled at 0.1x\"");
+    assert_eq!(
+        (tenant.credit, tenant.burst),
+        (Some(wanted), Duration::from_millis(4))
+    );
+    assert_eq!(tenant.received.credit, None);
+    let tenant = red("rx_max = \"100mbit\"\nrx_burst = \"2s at 2x, refilled at 0.1x\"");
+    assert_eq!(
+        (tenant.credit, tenant.received.credit),
+        (None, Some(wanted))
+    );
+    for (more, wanted) in [
+        (
+            "burst = \"2s at 2x, refilled at 0.1x\"",
+            "burst = \"2s at 2x, refilled at 0.1x\" without cap; add cap = \"100mbit\"",
+        ),
+        (
+            "cap = \"600mbit\"\nburst = \"2s at 2x, refilled at 0.1x\"",
+            "burst = \"2s at 2x, refilled at 0.1x\" allows 1.2gbit, more than the link's 1gbit; lower the factor or cap",
+        ),
+        (
+            "cap = \"6mbit\"\nburst = \"200ms at 2x, refilled at 0.1x\"",
+            "is shorter than the period of 500ms; write a longer time",
+        ),
+        (
+            "cap = \"6mbit\"\nburst = \"2s at 2y, refilled at 0.1x\"",
+            "burst = \"2s at 2y, refilled at 0.1x\" is no burst credit; write how long, how much, and how fast",
+        ),
+        (
+            "cap = \"6mbit\"\nburst = \"2s at 0.5x, refilled at 0.1x\"",
+            "is not 1.01 to 100 times the maximum; write such a factor, as in burst = \"2s at 2x, refilled at 0.1x\"",
+        ),
+        (
+            "cap = \"6mbit\"\nburst = \"2s at 2x, refilled at -1x\"",
+            "is not refilled at 0.001 to 1 times the maximum",
+        ),
+        (
+            "cap = \"6mbit\"\nburst = \"48h at 2x, refilled at 0.1x\"",
+            "does not last for 100ms to 24h",
+        ),
+        (
+            "cap = \"6mbit\"\nburst = \"2s for 2x\"",
+            "burst = \"2s for 2x\" is no burst credit",
+        ),
+        (
+            "burst = 5",
+            "burst = 5 has no unit; write a duration in quotes",
+        ),
+        (
+            "rx_burst = \"4ms\"",
+            "rx_burst = \"4ms\" is no burst credit",
+        ),
+        (
+            "cap = \"6mbit\"\nrx_burst = \"2s at 2x, refilled at 0.1x\"",
+            "rx_burst = \"2s at 2x, refilled at 0.1x\" without rx_max",
+        ),
+        (
+            "cap = \"6mbit\"\ntotal_max = \"60mbit\"\nburst = \"2s at 2x, refilled at 0.1x\"",
+            "of a tenant with total_max = 60mbit; remove one of both",
+        ),
+    ] {
+        let error = read(&format!("{more}\n")).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{more}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}

@@ -89,3 +89,103 @@ fn a_flood_is_held_within_two_periods_wherever_in_a_period_it_begins() {
     });
     assert!(without > 2.0, "{without}");
 }
+
+/// What all send that is more than the link carries, as time of the link in ms: first come, first served, that much is
+/// lost, whoever's it is. One has a guarantee and sends less; one takes the rest; one is idle, and floods then.
+fn overload_ms(idle_share: f64) -> (f64, f64) {
+    const GUARANTEED: f64 = 90e6;
+    let text = format!(
+        "[link]\ncapacity = \"200mbit\"\nidle_share = {idle_share}\n\
+         [[tenant]]\nname = \"a\"\nguarantee = \"100mbit\"\nports = \"a0\"\n\
+         [[tenant]]\nname = \"b\"\nports = \"b0\"\n[[tenant]]\nname = \"c\"\nports = \"c0\"\n"
+    );
+    let policy = Policy::parse("p.toml", &text).unwrap();
+    let mut controller = Controller::new(policy, &[], Tuning::default());
+    let mut limits = [0.0; 3];
+    let mut bytes = [0u64; 3];
+    let (mut beyond, mut has_share) = (0.0, None);
+    for period in 0..20u64 {
+        let flood = if period < 10 { 0.0 } else { FLOOD };
+        let wants = [GUARANTEED, flood, FLOOD];
+        let mut rates = [0.0; 3];
+        for port in 0..3 {
+            rates[port] = f64::min(wants[port], limits[port]);
+            bytes[port] += (rates[port] / 8.0) as u64;
+        }
+        if period >= 10 {
+            beyond += (rates.iter().sum::<f64>() - LINK).max(0.0) / LINK * 1e3;
+            assert!(rates[0] >= GUARANTEED, "{rates:?}");
+            if has_share.is_none() && rates[1] > 45e6 {
+                has_share = Some(period - 10);
+            }
+        }
+        let seen = bytes.map(|bytes| Seen {
+            present: true,
+            sample: Some(Sample {
+                at: Duration::from_secs(period),
+                bytes,
+                frames: 0,
+                drops: None,
+                backlog: None,
+            }),
+            limit: None,
+            silent: false,
+        });
+        let decision = controller.step(&seen);
+        for index in &decision.writes {
+            let limit = decision.ports[*index].limit;
+            controller.wrote(*index, limit);
+            limits[*index] = limit.bps();
+        }
+    }
+    (beyond, has_share.unwrap() as f64)
+}
+
+#[test]
+fn a_flood_of_an_idle_tenant_is_held_at_once_where_it_begins_with_little() {
+    // It had its whole share at once, and the link too much for a period.
+    let (beyond, waits) = overload_ms(1.0);
+    assert!(beyond > 300.0 && waits == 0.0, "{beyond} {waits}");
+    // It has it a period later, and nothing is too much.
+    let (beyond, waits) = overload_ms(0.05);
+    assert!(beyond == 0.0 && waits == 1.0, "{beyond} {waits}");
+}
+
+#[test]
+fn one_that_sends_as_before_is_not_held_by_what_an_idle_one_may_begin_with() {
+    let text = "[link]\ncapacity = \"200mbit\"\nidle_share = 0.01\n\
+        [[tenant]]\nname = \"a\"\nports = \"a0\"\n[[tenant]]\nname = \"b\"\nports = \"b0\"\n";
+    let policy = Policy::parse("p.toml", text).unwrap();
+    let mut controller = Controller::new(policy, &[], Tuning::default());
+    let mut bytes = [0u64; 2];
+    let mut limits = [0.0; 2];
+    let mut writes = 0;
+    for period in 0..40u64 {
+        for (port, want) in [30e6, FLOOD].into_iter().enumerate() {
+            bytes[port] += (f64::min(want, limits[port]) / 8.0) as u64;
+        }
+        let seen = bytes.map(|bytes| Seen {
+            present: true,
+            sample: Some(Sample {
+                at: Duration::from_secs(period),
+                bytes,
+                frames: 0,
+                drops: None,
+                backlog: None,
+            }),
+            limit: None,
+            silent: false,
+        });
+        let decision = controller.step(&seen);
+        for index in &decision.writes {
+            let limit = decision.ports[*index].limit;
+            controller.wrote(*index, limit);
+            limits[*index] = limit.bps();
+        }
+        if period >= 10 {
+            writes += decision.writes.len();
+            assert_eq!(decision.tenants[0].demand_bps.map(f64::round), Some(31.7e6));
+        }
+    }
+    assert_eq!(writes, 0);
+}

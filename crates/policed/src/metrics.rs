@@ -1,6 +1,7 @@
 //! What the daemon tells Prometheus. What is not known has no sample; rates are in bytes per second,
 //! the base unit there.
 
+mod bursts;
 mod packets;
 mod received;
 
@@ -28,6 +29,7 @@ pub fn families(shown: &Shown) -> Vec<Family> {
     let state = shown.state.received.iter();
     all.extend(state.flat_map(|state| received::families(shown, state)));
     all.extend(packets::families(shown));
+    all.extend(bursts::families(shown));
     all.extend(shown.state.cluster.iter().flat_map(cluster));
     all
 }

@@ -14,8 +14,7 @@ use nicety_model::policed::{Policed, PolicedPeriod};
 use nicety_model::run::Naming;
 use nicety_police::Decision;
 use nicety_police::event::Event;
-use nicety_police::record::{self, summary};
-use nicety_police::report::ClusterPart;
+use nicety_police::record::{self, Beside, summary};
 use nicety_report::html;
 use nicety_store::{PolicedDir, StoreError};
 
@@ -68,14 +67,13 @@ impl Recorder {
         })
     }
 
-    /// Hands a period over, or counts it where the disk is behind. `names` are those of the tenants, `part` is the
-    /// host's in a cluster.
-    pub fn take(&mut self, decision: &Decision, names: &[&str], part: Option<&ClusterPart>) {
+    /// Hands a period over, or counts it where the disk is behind. `names` are those of the tenants.
+    pub fn take(&mut self, decision: &Decision, names: &[&str], beside: Beside<'_>) {
         let Some(to) = &self.to else {
             return;
         };
         let at = self.begin.elapsed().as_secs_f64();
-        match to.try_send(record::period(decision, at, names, part)) {
+        match to.try_send(record::period(decision, at, names, beside)) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => self.left_out += 1,
             // The writer says why when the run ends.

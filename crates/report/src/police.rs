@@ -3,7 +3,7 @@
 use nicety_model::BitRate;
 use nicety_police::cluster::status::{ClusterState, Holding};
 use nicety_police::controller::{Enforcement, PortDecision};
-use nicety_police::explain::{Explanation, readable};
+use nicety_police::explain::{Burst, Explanation, readable};
 use nicety_police::report::{ClusterPart, ClusterStands, NameSource, PacketsState, State};
 
 use crate::document::{Badge, Cell, Tone, columns};
@@ -59,6 +59,8 @@ pub fn status(state: &State) -> Page {
             "sends" Number: Cell::rate(tenant.rate_bps);
             "wants" Number: demand(tenant);
             "may send" Number: Cell::rate(tenant.limit_bps);
+            // Only where the policy gives any.
+            "burst credit" Number: tenant.burst.as_ref().map(credit);
         ],
     );
     packets(&mut page, "packets sent", state.packets.as_ref());
@@ -73,6 +75,7 @@ pub fn status(state: &State) -> Page {
                 "receives" Number: Cell::rate(tenant.rate_bps);
                 "wants" Number: demand(tenant);
                 "may receive" Number: Cell::rate(tenant.limit_bps);
+                "burst credit" Number: tenant.burst.as_ref().map(credit);
             ],
         );
         packets(&mut page, "packets received", received.packets.as_ref());
@@ -95,6 +98,11 @@ pub fn status(state: &State) -> Page {
     );
     received_ports(&mut page, state);
     page
+}
+
+/// How long a burst may last now, and at most.
+fn credit(burst: &Burst) -> String {
+    format!("{:.1} of {:.1} s", burst.lasts_s, burst.full_s)
 }
 
 /// Tenants whose packets are limited, in one direction.

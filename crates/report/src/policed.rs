@@ -86,7 +86,9 @@ impl Report for Policed {
             .into_iter()
             .map(|sentence| vec![sentence])
             .collect();
-        doc.main("tenants", "Tenants", vec![Block::Table(tenants(run))]);
+        let others = others(run).map(Block::Table);
+        let tables = [Block::Table(tenants(run))].into_iter().chain(others);
+        doc.main("tenants", "Tenants", tables.collect());
         if medium == Medium::Page {
             page(&mut doc, run)?;
         }
@@ -169,6 +171,28 @@ fn tenants(run: &Policed) -> Table {
         ],
     )
     .legend(LEGEND)
+}
+
+/// What tenants received, and packets of both directions; none where the policy limits neither.
+fn others(run: &Policed) -> Option<Table> {
+    let packets = |pps: f64| format!("{pps:.0}");
+    let limited = |one: &&PolicedSummary| {
+        let all = [one.received_mean_bps, one.mean_pps, one.received_mean_pps];
+        all.iter().any(Option::is_some)
+    };
+    let rows: Vec<&PolicedSummary> = run.summary.iter().filter(limited).collect();
+    (!rows.is_empty()).then(|| {
+        Table::of(
+            "What they received, and packets: means of the whole record",
+            rows,
+            columns![|one|
+                "tenant" Name: &one.tenant;
+                "received" Number: Cell::sorted(one.received_mean_bps, rate);
+                "packets/s" Number: Cell::sorted(one.mean_pps, packets);
+                "received packets/s" Number: Cell::sorted(one.received_mean_pps, packets);
+            ],
+        )
+    })
 }
 
 /// The limit in force, or the least and the most that it was.

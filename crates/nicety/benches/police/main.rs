@@ -4,15 +4,18 @@
 //! `cargo bench -p nicety --bench police` prints tables, writes `bench/police-wire.json` under the
 //! target directory, and draws the two senders in `bench/two-senders.svg`. Everything happens in
 //! network namespaces of its own. Rates are what the receivers got, without headers.
-//! `NICETY_BENCH_POLICE=two`, `reaction`, `three`, `cost` or `adopt` runs that part alone.
+//! `NICETY_BENCH_POLICE=two`, `reaction`, `begin`, `three`, `cost`, `adopt` or `neighbour` runs that part alone;
+//! `NICETY_BENCH_ROUNDS` and `NICETY_BENCH_SECONDS` make `begin` and `neighbour` shorter.
 
 // A benchmark is an edge: it prints, reads its environment and writes files.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 mod adopt;
+mod begin;
 mod cost;
 mod drawing;
 mod flows;
+mod neighbour;
 mod reaction;
 mod rig;
 mod watch;
@@ -107,6 +110,9 @@ fn main() -> Result<()> {
     if wanted("reaction") {
         reaction::measure(&mut figures)?;
     }
+    if wanted("begin") {
+        begin::measure(&mut figures)?;
+    }
     if wanted("three") {
         three(&mut figures)?;
     }
@@ -115,6 +121,9 @@ fn main() -> Result<()> {
     }
     if wanted("adopt") {
         adopt::measure(&mut figures)?;
+    }
+    if wanted("neighbour") {
+        neighbour::measure(&mut figures, &mut ratios)?;
     }
     let all = json!({"ratios": ratios, "figures": figures, "peers": {"ip": cost::ip_version()}});
     let text = serde_json::to_string_pretty(&all)?;

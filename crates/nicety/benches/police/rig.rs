@@ -97,7 +97,7 @@ impl Rig {
     }
 
     /// `NAME1` at the bridge, `NAME0` with an address at the other end.
-    fn join(&self, name: &str, ns: &NetNs, address: Ipv4Addr) -> Result<()> {
+    pub fn join(&self, name: &str, ns: &NetNs, address: Ipv4Addr) -> Result<()> {
         let (near, far) = (format!("{name}1"), format!("{name}0"));
         let near_end = VethEnd::plain(&self.hub, &near);
         self.links.add_veth(near_end, VethEnd::plain(ns, &far))?;

@@ -12,7 +12,12 @@ use crate::exports::has;
 const DASHBOARD: &str = include_str!("../../../../packaging/dashboards/police.json");
 const RUNS: &str = include_str!("../../../../packaging/dashboards/runs.json");
 /// Where the daemon names its metrics, each as a text of its own.
-const METRICS: &str = include_str!("../../../policed/src/metrics.rs");
+const METRICS: &str = concat!(
+    include_str!("../../../policed/src/metrics.rs"),
+    include_str!("../../../policed/src/metrics/received.rs"),
+    include_str!("../../../policed/src/metrics/packets.rs"),
+    include_str!("../../../policed/src/metrics/bursts.rs"),
+);
 const PREFIX: &str = "nicety_police_";
 
 /// Every text in a value.

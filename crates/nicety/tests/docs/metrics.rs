@@ -12,6 +12,7 @@ const SOURCES: [(&[&str], &str, usize); 2] = [
             "crates/policed/src/metrics.rs",
             "crates/policed/src/metrics/received.rs",
             "crates/policed/src/metrics/packets.rs",
+            "crates/policed/src/metrics/bursts.rs",
         ],
         "nicety_police_",
         24,

@@ -64,8 +64,13 @@ impl Schema {
                 kind => kind.as_str(),
             };
             match (name, kind) {
-                (Some("Time" | "Period" | "Burst"), _) => {
-                    "duration with a unit, as in `\"30s\"`".to_owned()
+                (Some("Time" | "Period"), _) => "duration with a unit, as in `\"30s\"`".to_owned(),
+                (Some("Burst"), _) => {
+                    "duration as in `\"4ms\"`, or credit as in `\"2s at 2x, refilled at 0.1x\"`"
+                        .to_owned()
+                }
+                (Some("BurstCredit"), _) => {
+                    "credit, as in `\"2s at 2x, refilled at 0.1x\"`".to_owned()
                 }
                 (Some("Rate" | "LimitRate"), _) => {
                     "rate with a unit, as in `\"500mbit\"`".to_owned()

@@ -19,6 +19,7 @@ mod page;
 mod adopt;
 mod alerts;
 mod bills;
+mod bursts;
 mod cluster;
 mod faults;
 mod guests;

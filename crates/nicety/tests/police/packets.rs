@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Running, alone};
+use crate::harness::{Running, alone, nicety};
 use crate::uplink::{POLICY, Uplink};
 
 fn policy(key: &str) -> String {
@@ -89,7 +89,8 @@ fn packets_that_come_are_limited_too_and_told() {
     assert!(said.contains("a1 (a): sends "), "{said}");
     assert!(said.contains(", at most 3000 packets/s\n"), "{said}");
     assert!(said.contains(", at most 1000 packets/s\n"), "{said}");
-    let mut daemon = uplink.daemon(&[]);
+    let out = uplink.path("record");
+    let mut daemon = uplink.daemon(&["--out", out.to_str().unwrap()]);
     let _flood = uplink.start("u", "exec dd if=/dev/zero bs=18 >/dev/udp/192.0.2.11/9");
     let come = mean(
         &mut daemon,
@@ -102,8 +103,43 @@ fn packets_that_come_are_limited_too_and_told() {
     assert!(table.contains("packets/s"), "{table}");
     daemon.signal(Signal::TERM);
     daemon.wait().assert_code(0);
+    recorded(out.to_str().unwrap());
     drop(_flood);
     uplink.lab.assert_state(&before);
+}
+
+/// A record has packets of both directions and what was received, of the tenant that is limited and no other.
+fn recorded(out: &str) {
+    let report = |words: &[&str]| {
+        let ended = nicety(["report", out].iter().chain(words)).run();
+        ended.assert_code(0);
+        ended.stdout
+    };
+    let record: Value = serde_json::from_str(&report(&["--json"])).unwrap();
+    let periods = record["periods"].as_array().unwrap();
+    let at_limit = |period: &&Value| {
+        let of = &period["tenants"][0];
+        let come = of["received"]["packets"]["rate_pps"].as_f64();
+        of["packets"]["max_pps"] == 3000.0
+            && of["received"]["packets"]["limit_pps"] == 1000.0
+            && of["received"]["rate_bps"].as_f64() > Some(0.0)
+            && come.is_some_and(|come| (850.0..1060.0).contains(&come))
+    };
+    assert!(periods.iter().filter(at_limit).count() > 5, "{record}");
+    assert!(
+        periods
+            .iter()
+            .all(|period| period["tenants"][1].get("packets").is_none())
+    );
+    assert!(record["summary"][0]["received_mean_pps"].as_f64() > Some(0.0));
+    let csv = report(&["--csv", "-"]);
+    assert!(
+        csv.starts_with("at_s,") && csv.lines().next().unwrap().ends_with(",received_limit_pps"),
+        "{csv}"
+    );
+    assert!(csv.lines().any(|line| line.ends_with(",1000")), "{csv}");
+    let table = report(&[]);
+    assert!(table.contains("received packets/s"), "{table}");
 }
 
 #[test]

@@ -33,12 +33,12 @@ fn one() -> String {
     POLICY.replace("ports = \"a1\"", "ports = \"a1\"\nrx_max = \"6mbit\"")
 }
 
-struct Far {
-    uplink: Uplink,
+pub struct Far {
+    pub uplink: Uplink,
 }
 
 impl Far {
-    fn new(test: &str, policy: &str) -> Option<Self> {
+    pub fn new(test: &str, policy: &str) -> Option<Self> {
         let uplink = Uplink::new(test)?;
         let dir = uplink.dir.path().to_str().unwrap();
         uplink.lab.sh(&FAR.replace("DIR", dir));
@@ -47,7 +47,7 @@ impl Far {
     }
 
     /// As many datagrams to a tenant, by its number, as the far side sends.
-    fn flood(&self, number: usize) -> Sender {
+    pub fn flood(&self, number: usize) -> Sender {
         let script = format!("exec dd if=/dev/zero bs=1400 >/dev/udp/192.0.2.1{number}/9");
         self.uplink.start("u", &script)
     }

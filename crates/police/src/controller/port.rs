@@ -8,7 +8,7 @@ use super::enforce::Leak;
 use super::split::Part;
 use super::{Enforcement, PortDecision, PortSetup};
 use crate::demand::{Demand, Want};
-use crate::meter::Meter;
+use crate::meter::{Counters, Meter};
 use crate::policy::{Policy, PortName};
 use crate::tuning::Tuning;
 
@@ -95,6 +95,11 @@ impl PortState {
     pub(super) fn bind(&mut self, bound: f64, cap: BitRate) {
         self.bound = bound;
         self.limit_to(cap);
+    }
+
+    /// What its counters are.
+    pub(super) fn counters(&self) -> Counters {
+        self.setup.counters
     }
 
     /// The lowest limit that it takes.

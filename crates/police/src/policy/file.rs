@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::bills_file::BillsFile;
+use super::burst_file::{Burst, BurstCredit};
 use super::cluster_file::ClusterFile;
 use super::{Adopt, GuestChannel, LEAST_RATE, PortName, PortNameError};
 
@@ -67,6 +68,8 @@ pub(super) struct LinkFile {
     pub(super) max_pps: Option<MaxPps>,
     /// Share of it that is left free, 0 to 0.5; 0.03 when absent.
     pub(super) headroom: Option<Headroom>,
+    /// Part of its fair share that a tenant which sends little may begin with, 0.01 to 1; 1 when absent.
+    pub(super) idle_share: Option<IdleShare>,
     /// Time between two decisions, 100ms to 60s; `1s` when absent.
     pub(super) period: Option<Period>,
     /// What to do with limits that other programs have set at ports: `refuse`, `cap` or `replace`; `refuse` when
@@ -111,9 +114,13 @@ pub(super) struct TenantFile {
     /// The same of what the tenant receives.
     #[schemars(with = "Option<MaxPps>")]
     pub(super) rx_max_pps: Option<Spanned<MaxPps>>,
-    /// How long a port may send at the link's rate before its limit bites, up to 1s; `4ms` when
-    /// absent.
-    pub(super) burst: Option<Burst>,
+    /// How long a port may send at the link's rate before its limit bites, up to 1s; `4ms` when absent. Or a burst
+    /// credit above `cap`, for all ports together, as in `2s at 2x, refilled at 0.1x`.
+    #[schemars(with = "Option<Burst>")]
+    pub(super) burst: Option<Spanned<Burst>>,
+    /// A burst credit above `rx_max`, as in `2s at 2x, refilled at 0.1x`; none when absent.
+    #[schemars(with = "Option<BurstCredit>")]
+    pub(super) rx_burst: Option<Spanned<BurstCredit>>,
     /// The same as in `[link]`, for the ports of this tenant.
     pub(super) adopt: Option<AdoptWord>,
     /// Interfaces, virtual functions as `eth0/vf3`, and names such as `libvirt:web01/net0`.
@@ -187,6 +194,25 @@ kind!(
     }
 );
 
+/// The part of its fair share that an idle tenant may begin with.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct IdleShare(#[schemars(range(min = 0.01, max = 1))] pub(super) f64);
+
+kind!(
+    IdleShare,
+    "the part of its share that an idle tenant may begin with, 0.1 for 10 %",
+    |raw| {
+        match raw.real()? {
+            share if !share.is_finite() => Err(Wrong::Type),
+            share if (0.01..=1.0).contains(&share) => Ok(Self(share)),
+            _ => Err(Wrong::value(
+                "idle_share = {value} is not between 0.01 and 1",
+                format!("write {}", Self::WANTED),
+            )),
+        }
+    }
+);
+
 /// A rate that a port can be limited to.
 #[derive(Debug, Clone, Copy, JsonSchema)]
 pub(super) struct LimitRate(#[schemars(with = "String")] pub(super) BitRate);
@@ -224,14 +250,6 @@ pub(super) struct Period(#[schemars(with = "String")] pub(super) Duration);
 
 kind!(Period, "a duration in quotes, as in \"1s\"", |raw| {
     between(raw, [100, 60_000], "1s").map(Self)
-});
-
-/// How long a port may send before its limit bites.
-#[derive(Debug, Clone, Copy, JsonSchema)]
-pub(super) struct Burst(#[schemars(with = "String")] pub(super) Duration);
-
-kind!(Burst, "a duration in quotes, as in \"4ms\"", |raw| {
-    between(raw, [0, 1_000], "4ms").map(Self)
 });
 
 /// What to do with limits of other programs.

@@ -8,8 +8,8 @@ use toml::Spanned;
 
 use super::file::{AdoptWord, Guest, LimitRate, NO_TENANT, PolicyFile, Port, TABLES, TenantFile};
 use super::{
-    Adopt, DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_PERIOD, GuestChannel, MAX_TENANTS, Policy,
-    PolicyError, Received, Tenant, TenantTotal,
+    Adopt, DEFAULT_BURST, DEFAULT_HEADROOM, DEFAULT_IDLE_SHARE, DEFAULT_PERIOD, GuestChannel,
+    MAX_TENANTS, Policy, PolicyError, Received, Tenant, TenantTotal,
 };
 
 impl Policy {
@@ -103,6 +103,9 @@ impl PolicyFile {
             headroom: link
                 .and_then(|link| link.headroom)
                 .map_or(DEFAULT_HEADROOM, |share| share.0),
+            idle_share: link
+                .and_then(|link| link.idle_share)
+                .map_or(DEFAULT_IDLE_SHARE, |share| share.0),
             period: link
                 .and_then(|link| link.period)
                 .map_or(DEFAULT_PERIOD, |time| time.0),
@@ -145,6 +148,7 @@ impl PolicyFile {
                 found.push(Diagnostic::new(place(&table.guest, at), what, remedy));
             }
             found.extend(guaranteed.add(tenant.guarantee, place(&table.guarantee, at)));
+            found.extend(table.problems_of_bursts(tenant, policy));
             let at = place(&table.rx_guarantee, at);
             found.extend(received.add(tenant.received.guarantee, at));
         }
@@ -308,13 +312,17 @@ impl TenantFile {
                 max_pps: self.rx_max_pps.as_ref().map(|pps| pps.get_ref().0.into()),
                 guarantee: (self.rx_guarantee.as_ref()).map_or(BitRate(0), |rate| rate.get_ref().0),
                 cap: self.rx_max.as_ref().map(|rate| rate.get_ref().0),
+                credit: self.rx_burst.as_ref().map(|burst| burst.get_ref().0),
             },
             total: self.total_max.as_ref().map(|max| TenantTotal {
                 max: max.get_ref().0,
                 guarantee: (self.total_guarantee.as_ref())
                     .map_or(BitRate(0), |rate| rate.get_ref().0),
             }),
-            burst: self.burst.map_or(DEFAULT_BURST, |time| time.0),
+            burst: (self.burst.as_ref())
+                .and_then(|burst| burst.get_ref().depth())
+                .unwrap_or(DEFAULT_BURST),
+            credit: (self.burst.as_ref()).and_then(|burst| burst.get_ref().credit()),
             adopt: (self.adopt.or(adopt)).map_or(Adopt::default(), |word| word.0),
             ports: ports.map(|Port(port)| port.clone()).collect(),
             guest,

@@ -12,6 +12,7 @@ use nicety_police::event::Event;
 use nicety_police::explain::readable;
 use nicety_police::packets::Packets;
 use nicety_police::port_watch::PortWatch;
+use nicety_police::record::Beside;
 use nicety_police::report::State;
 use nicety_police::schedule::writes_state;
 
@@ -66,8 +67,27 @@ impl Daemon {
                 self.tell(way, index, event);
             }
         }
+        self.report_bursts(way);
         if decision.guarantees_scaled < 1.0 && self.periods == 0 {
             self.log.report(&Event::GuaranteesScaled);
+        }
+    }
+
+    /// Reports tenants whose burst credit is spent.
+    pub(super) fn report_bursts(&mut self, way: Way) {
+        for tenant in self.controller(way).spent() {
+            let Some(of) = self.policy.tenants.get(tenant) else {
+                continue;
+            };
+            let max = match way {
+                Way::Sends => of.cap,
+                Way::Receives => of.received.cap,
+            };
+            self.log.report(&Event::BurstSpent {
+                tenant: of.name.clone(),
+                max: max.unwrap_or(self.policy.capacity),
+                received: way == Way::Receives,
+            });
         }
     }
 
@@ -81,10 +101,17 @@ impl Daemon {
 
     pub(super) fn publish(&mut self, decision: Decision, begin: Instant) {
         let cluster = self.cluster.as_ref().map(Cluster::state);
+        let received = self.received_state();
+        let packets = self.packets.as_ref().and_then(Packets::state);
         if let Some(record) = &mut self.record {
             let tenants = self.policy.tenants.iter();
             let names: Vec<&str> = tenants.map(|tenant| tenant.name.as_str()).collect();
-            record.take(&decision, &names, cluster.as_ref());
+            let beside = Beside {
+                cluster: cluster.as_ref(),
+                received: received.as_ref(),
+                packets: packets.as_ref(),
+            };
+            record.take(&decision, &names, beside);
         }
         let state = State {
             schema: SCHEMA,
@@ -104,8 +131,8 @@ impl Daemon {
             cluster,
             tenants: Vec::new(),
             decision,
-            received: self.received_state(),
-            packets: self.packets.as_ref().and_then(Packets::state),
+            received,
+            packets,
         };
         self.notifier.period(&format!(
             "{} of {} sent, {} written",

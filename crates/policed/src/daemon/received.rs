@@ -45,6 +45,10 @@ impl Received {
     /// The same after a reload, with what is known of ports that stay.
     pub(super) fn after(policy: &Policy, before: Option<Self>, reload: &Reload) -> Option<Self> {
         let mut now = Self::of(policy)?;
+        if let Some(before) = &before {
+            now.controller
+                .inherit_credit(&before.controller, &reload.ports);
+        }
         let mut before = before.map(|before| before.watches).unwrap_or_default();
         for (watch, at) in now.watches.iter_mut().zip(&reload.ports) {
             if let Some(had) = at.and_then(|at| before.get_mut(at)) {

@@ -82,9 +82,13 @@ impl Daemon {
         });
         self.watches = watches.collect();
         self.received = Received::after(&policy, self.received.take(), &reload);
+        let before = std::mem::replace(
+            &mut self.controller,
+            Controller::new(policy.clone(), &[], Tuning::default()),
+        );
+        self.controller.inherit_credit(&before, &reload.ports);
         self.names = policy.ports().map(|(_, port)| port.clone()).collect();
         self.packets = Packets::of(&policy);
-        self.controller = Controller::new(policy.clone(), &[], Tuning::default());
         let place = (ports.namespace(), self.state.path());
         let before = self.cluster.take();
         self.cluster = enter(&policy, &self.options, place, before, &self.log)?;

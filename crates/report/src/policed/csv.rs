@@ -3,16 +3,23 @@
 
 use std::io::Write;
 
-use nicety_model::policed::{Policed, PolicedPeriod};
+use nicety_model::policed::{Policed, PolicedPackets, PolicedPeriod};
 
 use crate::document::csv::{self, Field, fields};
 use crate::error::ReportError;
 
-/// Period, tenant and port, and the rate, demand, hard, soft and whole limit.
-type Row<'r> = (&'r PolicedPeriod, &'r str, &'r str, [Option<f64>; 5]);
+/// Period, tenant and port; the rate, demand, hard, soft and whole limit; and of tenants the burst credit, what is received
+/// with its limit, and packets sent and received with theirs.
+type Row<'r> = (
+    &'r PolicedPeriod,
+    &'r str,
+    &'r str,
+    [Option<f64>; 5],
+    [Option<f64>; 7],
+);
 
-fn columns<'r>() -> [Field<Row<'r>>; 10] {
-    fields![|(period, tenant, port, rates)|
+fn columns<'r>() -> [Field<Row<'r>>; 17] {
+    fields![|(period, tenant, port, rates, more)|
         "at_s": period.at_s;
         "tenant": tenant;
         "port": port;
@@ -23,6 +30,13 @@ fn columns<'r>() -> [Field<Row<'r>>; 10] {
         "limit_bps": rates[4];
         "level_bps": period.level_bps;
         "total_bps": period.total_bps;
+        "credit_bits": more[0];
+        "received_bps": more[1];
+        "received_limit_bps": more[2];
+        "pps": more[3];
+        "limit_pps": more[4];
+        "received_pps": more[5];
+        "received_limit_pps": more[6];
     ]
 }
 
@@ -47,13 +61,32 @@ fn rows<'r>(run: &'r Policed, period: &'r PolicedPeriod) -> impl Iterator<Item =
             of.soft_bps,
             Some(limit),
         ];
-        (period, name(tenant), "", rates)
+        let packets =
+            |of: Option<PolicedPackets>| [of.map(|of| of.rate_pps), of.map(|of| of.limit_pps)];
+        let [pps, limit_pps] = packets(of.packets);
+        let [received_pps, received_limit_pps] = packets(of.received.and_then(|of| of.packets));
+        let more = [
+            of.credit_bits,
+            of.received.map(|of| of.rate_bps),
+            of.received.map(|of| of.limit_bps),
+            pps,
+            limit_pps,
+            received_pps,
+            received_limit_pps,
+        ];
+        (period, name(tenant), "", rates, more)
     });
     let ports = run.run.ports.iter().zip(&period.ports);
     let ports = ports.map(move |(port, of)| {
         let limit = Some(of.limit_bps).filter(|limit| of.present && *limit > 0.0);
         let rates = [of.rate_bps, of.demand_bps, None, None, limit];
-        (period, name(port.tenant), port.name.as_str(), rates)
+        (
+            period,
+            name(port.tenant),
+            port.name.as_str(),
+            rates,
+            [None; 7],
+        )
     });
     tenants.chain(ports)
 }

@@ -43,7 +43,10 @@ fn together(periods: &[PolicedPeriod]) -> PeriodMean {
         hard_bps: mean(tenant, |r| r.hard_bps),
         soft_bps: all(tenant, |r| r.soft_bps),
         limit_bps: mean(tenant, |r| r.limit_bps),
+        credit_bits: all(tenant, |r| r.credit_bits),
         granted: None,
+        packets: None,
+        received: None,
     };
     PeriodMean {
         at_s: periods.last().map_or(0.0, |period| period.at_s),

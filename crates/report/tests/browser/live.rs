@@ -128,6 +128,11 @@ pub fn police() -> String {
                 "ports": [port(0, true, "enforced"), port(1, true, "not-enforced"), port(2, false, "unknown")],
             },
             "capacity_bps": 1e9, "policy": "policy.toml", "period_s": 0.5, "writes": 12, "errors": 1,
+            "packets": {"tenants": [{"tenant": "blue", "rate_pps": 19_999.6, "limit_pps": 20_000}], "ports": []},
+            "received": {
+                "tenants": [{"tenant": "blue", "rate_bps": 3e6, "limit_bps": 8e6, "burst": {"lasts_s": 1.25}}],
+                "packets": {"tenants": [{"tenant": "blue", "rate_pps": 250.2, "limit_pps": 3000}], "ports": []},
+            },
         },
         "held_by": ["held by the link, shared with red", "held by its cap", "none of its ports is there"],
         "history": points,
@@ -263,6 +268,28 @@ fn a_page_spells_rates_as_reports_do() {
         let said = browser.value(&format!("frames({fps})"));
         assert_eq!(said, nicety_report::short(fps), "{fps}");
     }
+}
+
+/// What a policy limits besides what is sent stands at those tenants that it is about.
+#[test]
+fn a_card_tells_packets_and_what_is_received() {
+    let Some((mut browser, pages, _dir)) = start("a_card_tells_packets_and_what_is_received")
+    else {
+        return;
+    };
+    let (_, page) = pages
+        .iter()
+        .find(|(name, _)| *name == "police, live")
+        .unwrap();
+    browser.open(page, 1280, "light");
+    browser.value(DRAWN);
+    let said = browser.value(
+        "[...document.querySelectorAll('#tenants article')].map((card) => \
+         [...card.querySelectorAll('p')].map((p) => p.checkVisibility() ? p.textContent : '').find((text) => text.includes('at most')) ?? '')",
+    );
+    let wanted = "sends 20000 of at most 20000 packets/s; receives 3.00 Mbit/s of at most 8.00 Mbit/s, burst credit 1.3 s; \
+         receives 250 of at most 3000 packets/s";
+    assert_eq!(said, json!([wanted, "", ""]));
 }
 
 /// Every control of a live page is reached in order with a visible focus, and does what it is for.

@@ -62,6 +62,7 @@ function card(name) {
   made.figure = rates(box, 120, [RATE(), LIMIT(), GUARANTEE()], made);
   made.above = make(made.figure.box, "p", "", "above");
   made.why = make(box, "p");
+  made.more = make(box, "p");
   made.ports = make(box, "p");
   return made;
 }
@@ -70,9 +71,20 @@ const idle = (tenant) => tenant.rate_bps < 1e3 && tenant.bottleneck.kind === "ow
 
 function numbers(tenant) {
   return { sends: idle(tenant) || tenant.bottleneck.kind === "absent" ? "–" : readable(tenant.rate_bps),
-    may: readable(tenant.limit_bps),
+    may: readable(tenant.limit_bps) + (tenant.burst ? ", burst credit " + tenant.burst.lasts_s.toFixed(1) + " s" : ""),
     guarantee: tenant.guarantee_bps ? readable(tenant.guarantee_bps) : "–",
     weight: String(tenant.weight) };
+}
+
+// What else of a tenant the policy limits: packets that it sends, and what it receives.
+function others(state, name) {
+  const packets = (of, does) => of ? [does + " " + Math.round(of.rate_pps) + " of at most " + Math.round(of.limit_pps) + " packets/s"] : [];
+  const find = (all) => all?.tenants.find((of) => of.tenant === name);
+  const received = find(state.received);
+  const credit = received?.burst ? ", burst credit " + received.burst.lasts_s.toFixed(1) + " s" : "";
+  return [...packets(find(state.packets), "sends"),
+    ...(received ? ["receives " + readable(received.rate_bps) + " of at most " + readable(received.limit_bps) + credit] : []),
+    ...packets(find(state.received?.packets), "receives")].join("; ");
 }
 
 const wrong = (port) => !port.present || port.enforcement === "not-enforced";
@@ -129,6 +141,8 @@ function drawTenant(tenant, heldBy, ports, top) {
   for (const word of ["sends", "may", "guarantee", "weight"]) say(made[word], told[word]);
   say(made.above, above([["limit", tenant.limit_bps], ["guarantee", tenant.guarantee_bps]], top));
   say(made.why, heldBy);
+  say(made.more, others(shown.state, tenant.tenant));
+  made.more.hidden = !made.more.textContent;
   made.ports.className = ports.some(wrong) ? "bad" : "";
   say(made.ports, ports.slice(0, 8).map(portWords).join(", ") + (ports.length > 8 ? " and " + (ports.length - 8) + " more" : ""));
 }
