@@ -5,6 +5,7 @@ mod goals;
 pub mod guests;
 pub mod history;
 pub mod ranking;
+mod traffic;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
@@ -142,7 +143,8 @@ type Column<'r> = (String, Box<dyn Fn(&Visit<'r>) -> String + 'r>);
 /// joined by `; `. Where NICs stamped probes, theirs come next: `hardware_latency_50pct_p99_us`.
 /// Where numbers have intervals, or loads were judged over windows, these come last: `low_fps` to
 /// `visits` are of the cell and the same in its rows, `visit_low_fps` and what follows of the row.
-/// With several loss goals each has its columns behind all others: `goal_PDR_throughput_fps`.
+/// With several loss goals each has its columns behind all others: `goal_PDR_throughput_fps`. Then come
+/// those of mixes and unusual headers, where there are any: `imix`, `size_594_lost`.
 ///
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
@@ -182,6 +184,9 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
         &curve(),
     ));
     for (name, field) in goals::columns(&run.cells) {
+        columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
+    }
+    for (name, field) in traffic::columns(&run.cells) {
         columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
     }
     let rows = run.cells.iter().map(|cell| {

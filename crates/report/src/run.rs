@@ -15,6 +15,7 @@ mod legend;
 mod loss;
 pub(crate) mod machine;
 mod parameters;
+mod sizes;
 mod throughput;
 mod trials;
 mod visits;
@@ -187,6 +188,7 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     doc.main("throughput", "Throughput", blocks);
     doc.section("curve", "Curve", curve::blocks(groups));
     doc.section("goals", "Throughput by loss goal", goals::blocks(groups));
+    doc.section("sizes", "Frames of each size", sizes::blocks(groups));
     cells::users(doc, groups);
     let terminal = doc.medium == Medium::Terminal;
     if terminal {

@@ -132,7 +132,7 @@ impl RunView<'_> {
             .path
             .interfaces()
             .and(before.line_mbps)
-            .map(|mbps| key.frame_size_bytes.line_rate(mbps))
+            .map(|mbps| key.line_rate(mbps))
             .filter(|line| line.0 <= max.0);
         let mut plan = CellPlan::new(self.settings, line.unwrap_or(max));
         let by_windows = self.settings.judges_windows();

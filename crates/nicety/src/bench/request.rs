@@ -86,6 +86,11 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
             .with_ports(ports)
             .map_err(|error| Failure::usage(anyhow!("--ports {ports}: {}", with_fix(&error))))?;
     }
+    if !args.imix.is_empty() {
+        plan = plan
+            .with_mixes(&args.imix)
+            .map_err(|error| Failure::usage(anyhow!("--imix: {error}; {}", error.remedy())))?;
+    }
     if let Some(preset) = args.preset {
         plan = plan.with_preset(preset);
     }

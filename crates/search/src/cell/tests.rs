@@ -23,6 +23,7 @@ pub(crate) fn context() -> CellContext {
             frame_size_bytes: FrameSize::new(64).unwrap(),
             direction: Direction::Uni,
             flows: 1,
+            shape: nicety_model::Shape::default(),
         },
         repeat: 1,
         control: None,
