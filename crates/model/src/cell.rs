@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::built::BuiltPath;
+use crate::burst::BackToBack;
 use crate::cpu::CpuUse;
 use crate::curve::CurvePoint;
 use crate::disturbance::Disturbance;
@@ -221,6 +222,8 @@ pub struct CellResult {
     /// empty where neither did.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub curve: Vec<CurvePoint>,
+    /// Longest burst without loss and the buffer that it tells of; absent where bursts were not asked for.
+    pub back_to_back: Option<BackToBack>,
     /// Latency by the NICs' own stamps at every share measured, lowest first; empty where they have
     /// none or were not used.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -111,6 +111,7 @@ impl CellResult {
             latency_us: None,
             latency_by_load_us: Vec::new(),
             curve: Vec::new(),
+            back_to_back: None,
             hardware_latency: Vec::new(),
             cpu: None,
             loss_ledger: Vec::new(),

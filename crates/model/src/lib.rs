@@ -9,6 +9,7 @@
 pub mod bill;
 pub mod bitrate;
 pub mod built;
+pub mod burst;
 pub mod cell;
 pub mod cell_choice;
 pub mod compare;
@@ -70,6 +71,7 @@ pub mod windows;
 
 pub use bitrate::{BitRate, BitRateError};
 pub use built::{BuiltPath, BuiltPlace, BuiltThread, Ends, Passage, PlaceFrames};
+pub use burst::BackToBack;
 pub use cell::{CellKey, CellResult, ConfirmResult, SearchBounds};
 pub use cpu::{CoreUse, CpuUse, GuestUse, PollUse, WhoUse};
 pub use curve::CurvePoint;

@@ -118,6 +118,8 @@ pub struct SearchPlan {
     /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput, lowest
     /// first; 0 is one frame at a time. Empty for latency alone at 10, 50 and 90 %.
     pub latency_load: Vec<u32>,
+    /// Whether the longest burst without loss is searched for.
+    pub bursts: bool,
     /// Whether every lost frame's fate is found out.
     pub fate: FateMode,
 }

@@ -33,6 +33,8 @@ pub enum Purpose {
         /// Share of the throughput.
         load_ratio: f64,
     },
+    /// A burst at the highest rate, which finds out how deep the path's buffer is.
+    Burst,
     /// A repeat of another trial that finds out what becomes of every lost frame. No throughput and
     /// no latency comes from it.
     Fate {

@@ -28,6 +28,7 @@ impl Plan {
                 loss_ratio: None,
                 goals: Vec::new(),
                 latency_load: Vec::new(),
+                bursts: false,
                 repeats: 1,
                 confirm: None,
                 fate: FateMode::Auto,
@@ -103,6 +104,12 @@ impl Plan {
         percent.sort_unstable();
         percent.dedup();
         self.search.latency_load = percent;
+        self
+    }
+
+    /// The same plan with a search for the longest burst without loss in every cell: `--bursts`.
+    pub fn with_bursts(mut self) -> Self {
+        self.search.bursts = true;
         self
     }
 

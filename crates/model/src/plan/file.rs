@@ -112,6 +112,9 @@ pub(super) struct SearchFile {
     /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput; 0 is one
     /// frame at a time. When absent, latency alone at 10, 50 and 90 %.
     pub(super) latency_load: Option<List<LoadPercent>>,
+    /// Whether the longest burst without loss is searched for in every cell, and with it the depth of the
+    /// path's buffer (RFC 9004).
+    pub(super) bursts: Option<bool>,
     /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
     /// `drops` in any case, `off` never; `hops` as `drops`, and how long frames are where.
     pub(super) fate: Option<FateMode>,

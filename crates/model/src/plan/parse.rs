@@ -91,6 +91,7 @@ impl PlanFile {
             if let Some(loads) = numbers(&search.latency_load) {
                 plan = plan.with_latency_load(loads);
             }
+            plan.search.bursts = search.bursts.unwrap_or(false);
             plan.search.fate = search.fate.unwrap_or_default();
             if let Some(repeats) = search.repeats {
                 plan.search.repeats = repeats.0;

@@ -56,6 +56,7 @@ impl From<&Plan> for PlanFile {
             loss_ratio: search.loss_ratio.map(LossShare),
             goals: list(&search.goals),
             latency_load: list(&search.latency_load),
+            bursts: search.bursts.then_some(true),
             repeats: Some(search.repeats.into()),
             confirm: search.confirm.map(Time),
             fate: (search.fate != FateMode::default()).then_some(search.fate),

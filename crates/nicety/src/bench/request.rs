@@ -97,6 +97,9 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
     if !args.latency_load.is_empty() {
         plan = plan.with_latency_load(args.latency_load.iter().flatten().copied().collect());
     }
+    if args.bursts {
+        plan = plan.with_bursts();
+    }
     if let Some(fate) = args.fate {
         plan = plan.with_fate(fate);
     }

@@ -41,7 +41,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "MIX", value_parser = mix, help_heading = heading::WHAT)]
     pub imix: Vec<Mix>,
     /// Go on with an interrupted run.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "imix", "preset", "latency_load", "fate", "seed"], help_heading = heading::WHAT)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "imix", "preset", "latency_load", "bursts", "fate", "seed"], help_heading = heading::WHAT)]
     pub resume: Option<PathBuf>,
     /// Send and count with this engine.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = words::ENGINE, help_heading = heading::HOW)]
@@ -56,6 +56,10 @@ pub struct BenchArgs {
     /// at a time; curve is 0,10,25,50,75,90,100,120. Without it, the plan decides.
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = latency_load, help_heading = heading::HOW)]
     pub latency_load: Vec<Vec<u32>>,
+    /// Search for the longest burst without loss too, at the highest rate, and with it the depth of the path's
+    /// buffer (RFC 9004). Without it, the plan decides.
+    #[arg(long, help_heading = heading::HOW)]
+    pub bursts: bool,
     /// Follow lost frames to where the kernel drops them, and with hops find out where frames wait, in trials of
     /// their own. Without it, the plan decides.
     #[arg(long, value_name = "MODE", value_parser = words::FATE, help_heading = heading::HOW)]

@@ -134,6 +134,7 @@ impl Cell {
             latency_us: self.typical_latency(),
             latency_by_load_us: self.latency.clone(),
             curve: self.curve.clone(),
+            back_to_back: self.back_to_back(),
             hardware_latency: self.hardware.clone(),
             loss_ledger: self
                 .confirm

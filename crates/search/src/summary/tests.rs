@@ -31,6 +31,7 @@ pub(crate) fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) ->
         latency_us: None,
         latency_by_load_us: Vec::new(),
         curve: Vec::new(),
+        back_to_back: None,
         hardware_latency: Vec::new(),
         cpu: None,
         loss_ledger: Vec::new(),

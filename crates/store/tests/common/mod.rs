@@ -94,6 +94,7 @@ pub fn cell(repeat: u32) -> CellResult {
         throughput_fps: Some(245_000.0),
         goals: Vec::new(),
         curve: Vec::new(),
+        back_to_back: None,
         bounds: SearchBounds::default(),
         estimate: None,
         capacity_fps: None,
