@@ -247,7 +247,7 @@ pub fn flows() -> Result<(), Skip> {
     }
 
     let new = Shape {
-        new_flows_per_s: Some(1_000),
+        new_flows_per_s: Some(100),
         ..Shape::default()
     };
     let path = bridge();
@@ -274,9 +274,9 @@ pub fn flows() -> Result<(), Skip> {
         "",
     )?;
     let seen = seen.matches("198.18.").count() as f64;
-    let expected = 4.0 + 1_000.0 * record.pacing.sending_s;
+    let expected = 4.0 + 100.0 * record.pacing.sending_s;
     assert!(seen <= expected + 3.0, "{seen} of {expected}");
-    let stood = record.pacing.slip_max_s > 0.004 || record.frames.lost > 0;
+    let stood = record.pacing.slip_max_s > 0.04 || record.frames.lost > 0;
     match seen >= expected * 0.99 - 3.0 {
         true => Ok(()),
         false if stood => Err(Skip(format!(
