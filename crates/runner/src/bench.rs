@@ -235,10 +235,8 @@ impl Bench {
             engine,
             ..
         } = limit_key;
-        observer.on(Event::Stage(Stage::Tester {
-            frame_size,
-            direction,
-        }));
+        let size = &key.size_words();
+        observer.on(Event::Stage(Stage::Tester { size, direction }));
         let (placement, stop) = (&self.machine.placement, &self.stop);
         match self.paths.get(key, placement, stop, observer) {
             Ok(path) => self.engines.decide(path, key, placement, observer),

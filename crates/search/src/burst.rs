@@ -1,5 +1,5 @@
 //! The longest burst of frames without loss: a bisection by length, repeated, in which every loss is
-//! verified (RFC 9004 §5: binary search with loss verification).
+//! verified (RFC 9004; binary search with loss verification of ETSI GS NFV-TST 009).
 
 use nicety_model::Fps;
 use nicety_model::burst::{BackToBack, corrected};

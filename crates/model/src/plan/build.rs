@@ -77,7 +77,7 @@ impl Plan {
             .iter()
             .find_map(|mix| shape.with_mix(Some(*mix)).too_small(mix.largest()));
         if let Some(size) = small {
-            return Err(TooSmall { size, shape });
+            return Err(TooSmall::new(size, &shape));
         }
         if self == Self::default_bridge() {
             self.name = "imix".to_owned();
@@ -122,18 +122,29 @@ impl Plan {
 
 /// Frames too small for their headers, tags and nicety's stamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of {size} bytes does not hold {} and nicety's stamp", shape.headers())]
+#[error("a frame of {size} bytes does not hold {headers} and nicety's stamp")]
 pub struct TooSmall {
     /// The frame.
     pub size: FrameSize,
-    /// Its headers.
-    pub shape: Shape,
+    /// Its headers in words.
+    pub headers: String,
+    /// Bytes of the smallest frame that does.
+    pub smallest: u16,
 }
 
 impl TooSmall {
+    /// A frame of a size with the headers of a shape.
+    pub(super) fn new(size: FrameSize, shape: &Shape) -> Self {
+        Self {
+            size,
+            headers: shape.headers(),
+            smallest: shape.smallest(),
+        }
+    }
+
     /// What to do about it.
     pub fn remedy(&self) -> String {
-        format!("write frames of {} bytes or more", self.shape.smallest())
+        format!("write frames of {} bytes or more", self.smallest)
     }
 }
 

@@ -84,14 +84,16 @@ pub(super) struct TrafficFile {
     /// Flows that take the place of older ones per second and direction.
     pub(super) new_flows_per_s: Option<NewFlows>,
     /// IP version of the frames.
-    pub(super) family: Option<Family>,
+    #[schemars(with = "Option<Family>")]
+    pub(super) family: Option<Spanned<Family>>,
     /// Header behind IP's.
-    pub(super) protocol: Option<Transport>,
+    #[schemars(with = "Option<Transport>")]
+    pub(super) protocol: Option<Spanned<Transport>>,
     /// DSCP of the frames.
     pub(super) dscp: Option<Dscp>,
     /// VLAN tag of the frames as they are sent, or two for QinQ: `100`, `"200.100"`.
     #[schemars(with = "Option<String>")]
-    pub(super) vlan: Option<TagsText>,
+    pub(super) vlan: Option<Spanned<TagsText>>,
 }
 
 /// How the throughput is searched.

@@ -1,5 +1,7 @@
 //! `[traffic]`: what frames are beyond their sizes, and what does not go together.
 
+use toml::Spanned;
+
 use crate::frame::FrameSize;
 use crate::plan::build::TooSmall;
 use crate::plan::file::TrafficFile;
@@ -15,11 +17,11 @@ impl TrafficFile {
             .map(|popularity| popularity.get_ref().0);
         let shape = Shape {
             imix: None,
-            family: self.family,
-            protocol: self.protocol,
+            family: self.family.as_ref().map(|family| *family.get_ref()),
+            protocol: self.protocol.as_ref().map(|protocol| *protocol.get_ref()),
             // At most 63.
             dscp: self.dscp.map(|dscp| dscp.0 as u8),
-            vlan: self.vlan.map(|vlan| vlan.0),
+            vlan: self.vlan.as_ref().map(|vlan| vlan.get_ref().0),
             popularity,
             new_flows_per_s: self.new_flows_per_s.map(|rate| rate.0),
         };
@@ -31,7 +33,7 @@ impl TrafficFile {
         let shape = self.shape();
         let small = |size: FrameSize, at: usize| {
             let size = shape.too_small(size)?;
-            let error = TooSmall { size, shape };
+            let error = TooSmall::new(size, &shape);
             Some(Diagnostic::new(at, error.to_string(), error.remedy()))
         };
         let sizes = self.frame_sizes.iter().flat_map(|list| list.placed());
@@ -49,10 +51,19 @@ impl TrafficFile {
                 shape.headers()
             );
             let remedy = format!("write frame_sizes, with {} bytes or more", shape.smallest());
-            problems.push(Diagnostic::new(0, what, remedy));
+            problems.push(Diagnostic::new(self.headers_at(), what, remedy));
         }
         problems.extend(self.popularity_problem(shape.popularity));
         problems
+    }
+
+    /// Where the first key of unusual headers is in the file.
+    fn headers_at(&self) -> usize {
+        let family = self.family.as_ref().map(Spanned::span);
+        let protocol = self.protocol.as_ref().map(Spanned::span);
+        let vlan = self.vlan.as_ref().map(Spanned::span);
+        let spans = [family, protocol, vlan].into_iter().flatten();
+        spans.map(|span| span.start).min().unwrap_or(0)
     }
 
     /// One flow has all frames, however popular it is.

@@ -46,10 +46,10 @@ impl From<&Plan> for PlanFile {
                 .popularity
                 .map(|popularity| placeless(PopularityText(popularity))),
             new_flows_per_s: shape.new_flows_per_s.map(NewFlows),
-            family: shape.family,
-            protocol: shape.protocol,
+            family: shape.family.map(placeless),
+            protocol: shape.protocol.map(placeless),
             dscp: shape.dscp.map(|dscp| Dscp(dscp.into())),
-            vlan: shape.vlan.map(TagsText),
+            vlan: shape.vlan.map(|tags| placeless(TagsText(tags))),
         };
         let search = SearchFile {
             preset: search.preset,
