@@ -1,7 +1,7 @@
 //! A plan as it stands in a file: what [`Plan::parse`](crate::Plan::parse) reads,
 //! [`Plan::to_toml`](crate::Plan::to_toml) writes and `plan.schema.json` describes.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use toml::Spanned;
 
@@ -92,7 +92,7 @@ pub(super) struct TrafficFile {
     /// DSCP of the frames.
     pub(super) dscp: Option<Dscp>,
     /// VLAN tag of the frames as they are sent, or two for QinQ: `100`, `"200.100"`.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<TagsText>")]
     pub(super) vlan: Option<Spanned<TagsText>>,
 }
 
@@ -227,6 +227,20 @@ kind!(
             .map_err(|error| told("vlan", &error.to_string()))
     }
 );
+
+impl JsonSchema for TagsText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "VlanTags".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "integer"] })
+    }
+}
 
 /// An error that says what is wrong, and behind a semicolon what to write.
 fn told(key: &str, error: &str) -> Wrong {

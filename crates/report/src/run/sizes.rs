@@ -29,12 +29,13 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
     );
     let mut mixes: Vec<String> = Vec::new();
     for mix in groups.iter().filter_map(|group| group.key.shape.imix) {
+        let name = mix.name().map(|name| format!("{name} is "));
         let sequence = mix.genome().map(|genome| format!(", sequence {genome}"));
-        let mean = number::significant(mix.mean_bytes(), 4);
         let told = format!(
-            "{} is {mix}{}: mean frame {mean} bytes.",
-            mix.called(),
-            sequence.unwrap_or_default()
+            "{}{mix}{}: mean frame {} bytes.",
+            name.unwrap_or_default(),
+            sequence.unwrap_or_default(),
+            number::significant(mix.mean_bytes(), 4)
         );
         if !mixes.contains(&told) {
             mixes.push(told);
