@@ -1,6 +1,7 @@
 //! Frames that one port received during one trial.
 
-use nicety_model::{FrameCounts, LatencySummary, StationCounts, StreamCounts};
+use nicety_model::mix::{Mix, SizeShare};
+use nicety_model::{FrameCounts, LatencySummary, SizeCounts, StationCounts, StreamCounts};
 use nicety_packet::stamp::STREAM_LEARNING;
 use nicety_packet::{Seen, Stamp};
 
@@ -38,6 +39,8 @@ struct Stream {
     id: u8,
     /// First arrivals per pair of stations; empty where there is one pair.
     stations: Vec<u64>,
+    /// First arrivals per frame size of a mix; empty where there is one size.
+    sizes: Vec<u64>,
     tracker: Tracker,
     /// A bit for every number that arrived, where they are kept.
     numbers: Vec<u64>,
@@ -53,6 +56,14 @@ pub struct Account {
     index: Box<[u8; 256]>,
     streams: Vec<Stream>,
     counts: PortCounts,
+    mix: Option<Sequence>,
+}
+
+/// The sizes of a mix, and which of them each frame of a period has.
+#[derive(Debug)]
+struct Sequence {
+    mix: Mix,
+    order: Box<[u8]>,
 }
 
 impl Account {
@@ -72,6 +83,7 @@ impl Account {
             index: Box::new([NONE; 256]),
             streams: Vec::with_capacity(streams.len()),
             counts: PortCounts::default(),
+            mix: None,
         };
         for &id in streams {
             if id == STREAM_LEARNING {
@@ -86,6 +98,7 @@ impl Account {
             account.streams.push(Stream {
                 id,
                 stations: Vec::new(),
+                sizes: Vec::new(),
                 numbers: Vec::new(),
                 tracker: Tracker::new(window),
                 arrived: SlotCounts::default(),
@@ -102,6 +115,7 @@ impl Account {
         for stream in &mut self.streams {
             stream.tracker.reset();
             stream.stations.fill(0);
+            stream.sizes.fill(0);
             stream.numbers.clear();
             stream.arrived.reset();
             stream.latency.reset();
@@ -115,6 +129,15 @@ impl Account {
         for stream in &mut self.streams {
             stream.stations = vec![0; stations];
         }
+    }
+
+    /// Says that frames have the sizes of a mix, so that each size is counted too.
+    pub fn sized(&mut self, mix: Mix) {
+        for stream in &mut self.streams {
+            stream.sizes = vec![0; mix.shares().count()];
+        }
+        let order = mix.sequence().into_boxed_slice();
+        self.mix = Some(Sequence { mix, order });
     }
 
     /// Tells that `stream` will send at most `frames` frames, see [`Tracker::set_limit`].
@@ -184,6 +207,9 @@ impl Account {
                     received: sent.min(*received),
                 })
                 .collect();
+            if let Some(sequence) = &self.mix {
+                one.sizes = sequence.counts(totals.sent, &stream.sizes);
+            }
             counts.push(one);
         }
         Ok(counts)
@@ -237,6 +263,10 @@ impl Account {
                     let station = stamp.sequence as usize % stream.stations.len();
                     stream.stations[station] += 1;
                 }
+                if let Some(sequence) = &self.mix {
+                    let place = sequence.order[stamp.sequence as usize % sequence.order.len()];
+                    stream.sizes[usize::from(place)] += 1;
+                }
             }
             Arrival::Duplicate | Arrival::Impossible => {}
         }
@@ -269,6 +299,21 @@ fn stream_counts(
         reorder_bursts: sequence.reorder_bursts,
         reorder_extent_max: sequence.reorder_extent_max,
         stations: Vec::new(),
+        sizes: Vec::new(),
+    }
+}
+
+impl Sequence {
+    /// Frames of each size, of `sent` frames from the beginning of the sequence on.
+    fn counts(&self, sent: u64, received: &[u64]) -> Vec<SizeCounts> {
+        let sent = self.mix.split(sent).into_iter();
+        let sizes = self.mix.shares().zip(sent).zip(received);
+        let one = |((share, sent), received): ((SizeShare, u64), &u64)| SizeCounts {
+            frame_size_bytes: share.size,
+            sent,
+            received: sent.min(*received),
+        };
+        sizes.map(one).collect()
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::built::BuiltPath;
+use crate::burst::BackToBack;
 use crate::cpu::CpuUse;
 use crate::curve::CurvePoint;
 use crate::disturbance::Disturbance;
@@ -21,8 +22,9 @@ use crate::loss::LossEntry;
 use crate::note::Note;
 use crate::path::PathSpec;
 use crate::problem::{Problem, ProblemCode};
-use crate::trial::GuestFrames;
-use crate::units::LossRatio;
+use crate::traffic::Shape;
+use crate::trial::{GuestFrames, SizeFrames};
+use crate::units::{Fps, LossRatio};
 use crate::verdict::Verdict;
 
 /// Identity of a cell: the path's parameters, the frame size and the direction.
@@ -31,12 +33,15 @@ pub struct CellKey {
     /// The path's parameters in words; `kind` is always there.
     #[schemars(with = "std::collections::BTreeMap<String, String>")]
     pub path: PathSpec,
-    /// Frame size.
+    /// Frame size; that of the largest frames of a mix.
     pub frame_size_bytes: FrameSize,
     /// Direction.
     pub direction: Direction,
     /// Flows per direction.
     pub flows: u32,
+    /// What frames are beyond one size of IPv4 and UDP; no keys for these.
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 impl CellKey {
@@ -50,13 +55,72 @@ impl CellKey {
         self.path.to_string()
     }
 
-    /// Name of the cell: `bridge/64/uni`, with `/flows=N` when there is more than one flow.
+    /// Name of the cell: `bridge/64/uni`, with `/flows=N` when there is more than one flow, and with
+    /// words for what is unusual about its frames: `bridge/imix:simple/uni/ipv6`.
     pub fn name(&self) -> String {
-        let mut name = format!("{}/{}/{}", self.path, self.frame_size_bytes, self.direction);
+        let mut name = format!("{}/{}/{}", self.path, self.size_name(), self.direction);
         if self.flows > 1 {
             name.push_str(&format!("/flows={}", self.flows));
         }
+        for word in self.shape.words() {
+            name.push('/');
+            name.push_str(&word);
+        }
         name
+    }
+
+    /// The frame size, or the mix: `64`, `imix:simple`.
+    pub fn size_name(&self) -> String {
+        match &self.shape.imix {
+            Some(mix) => format!("imix:{}", mix.called()),
+            None => self.frame_size_bytes.to_string(),
+        }
+    }
+
+    /// The frame size or the mix in a sentence: `64 bytes`, `imix:simple`.
+    pub fn size_words(&self) -> String {
+        match &self.shape.imix {
+            Some(_) => self.size_name(),
+            None => format!("{} bytes", self.frame_size_bytes),
+        }
+    }
+
+    /// What is unusual about the frames, a mix first: `imix:simple, ipv6`; empty where nothing is.
+    pub fn traffic_words(&self) -> String {
+        let mix = self.shape.imix.map(|_| self.size_name());
+        let words: Vec<String> = mix.into_iter().chain(self.shape.words()).collect();
+        words.join(", ")
+    }
+
+    /// The frame size, of a mix the mean: where a cell stands on an axis of sizes.
+    pub fn mean_size(&self) -> FrameSize {
+        let mean = self.shape.imix.map(|mix| mix.mean_bytes().round() as u16);
+        let mean = mean.and_then(|bytes| FrameSize::new(bytes).ok());
+        mean.unwrap_or(self.frame_size_bytes)
+    }
+
+    /// Rate at L1 in Mbit/s, of a mix with its mean frame.
+    pub fn l1_mbps(&self, rate: Fps) -> f64 {
+        match &self.shape.imix {
+            Some(mix) => mix.l1_mbps(rate),
+            None => self.frame_size_bytes.l1_mbps(rate),
+        }
+    }
+
+    /// Rate at L2 in Mbit/s, of a mix with its mean frame.
+    pub fn l2_mbps(&self, rate: Fps) -> f64 {
+        match &self.shape.imix {
+            Some(mix) => mix.l2_mbps(rate),
+            None => self.frame_size_bytes.l2_mbps(rate),
+        }
+    }
+
+    /// Highest rate of a link of `mbps` Mbit/s.
+    pub fn line_rate(&self, mbps: f64) -> Fps {
+        match &self.shape.imix {
+            Some(mix) => mix.line_rate(mbps),
+            None => self.frame_size_bytes.line_rate(mbps),
+        }
     }
 }
 
@@ -158,6 +222,8 @@ pub struct CellResult {
     /// empty where neither did.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub curve: Vec<CurvePoint>,
+    /// Longest burst without loss and the buffer that it tells of; absent where bursts were not asked for.
+    pub back_to_back: Option<BackToBack>,
     /// Latency by the NICs' own stamps at every share measured, lowest first; empty where they have
     /// none or were not used.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -182,6 +248,9 @@ pub struct CellResult {
     /// is that of all together.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub guests: Vec<GuestFrames>,
+    /// What became of the frames of each size of a mix in the confirm trial.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sizes: Vec<SizeFrames>,
     /// Other users of the CPUs meanwhile.
     pub disturbance: Option<Disturbance>,
     /// Round trip of a cache line between tester and path during the search, in ns: median of its

@@ -23,6 +23,8 @@ pub struct FrameSize(u16);
 impl FrameSize {
     /// Smallest Ethernet frame (IEEE 802.3).
     pub const MIN: u16 = 64;
+    /// The smallest frame as a size.
+    pub const SMALLEST: Self = Self(Self::MIN);
     /// Largest frame nicety sends: a jumbo frame of MTU 9000 with header and FCS.
     pub const MAX: u16 = 9018;
 

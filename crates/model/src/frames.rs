@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::frame::FrameSize;
 use crate::units::LossRatio;
 
 /// Frame counts of one trial, over all streams.
@@ -90,6 +91,17 @@ impl StationCounts {
     }
 }
 
+/// The frames of one size in a stream of a mix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeCounts {
+    /// The size.
+    pub frame_size_bytes: FrameSize,
+    /// Frames sent.
+    pub sent: u64,
+    /// Of these, distinct frames that arrived.
+    pub received: u64,
+}
+
 /// Accounting of one stream of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StreamCounts {
@@ -106,6 +118,9 @@ pub struct StreamCounts {
     /// Per pair of stations, where several take turns.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub stations: Vec<StationCounts>,
+    /// Per frame size of a mix, smallest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sizes: Vec<SizeCounts>,
 }
 
 #[cfg(test)]

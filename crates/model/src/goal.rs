@@ -95,14 +95,14 @@ impl CellResult {
                 ..self.clone()
             });
         }
-        let size = self.key.frame_size_bytes;
+        let key = &self.key;
         let throughput = goal.throughput_fps.map(Fps);
         Some(Self {
             cell: named(&self.cell, &goal.goal, goal.loss_goal),
             loss_goal: goal.loss_goal,
             throughput_fps: goal.throughput_fps,
-            throughput_l1_mbps: throughput.map(|fps| size.l1_mbps(fps)),
-            throughput_l2_mbps: throughput.map(|fps| size.l2_mbps(fps)),
+            throughput_l1_mbps: throughput.map(|fps| key.l1_mbps(fps)),
+            throughput_l2_mbps: throughput.map(|fps| key.l2_mbps(fps)),
             bounds: goal.bounds,
             estimate: goal.estimate,
             window_s: goal.window_s,
@@ -111,12 +111,14 @@ impl CellResult {
             latency_us: None,
             latency_by_load_us: Vec::new(),
             curve: Vec::new(),
+            back_to_back: None,
             hardware_latency: Vec::new(),
             cpu: None,
             loss_ledger: Vec::new(),
             fates: Vec::new(),
             frames: None,
             guests: Vec::new(),
+            sizes: Vec::new(),
             verdict: goal.verdict,
             notes: goal.notes.clone(),
             goals: Vec::new(),

@@ -8,6 +8,8 @@ use serde::{Serialize, Serializer};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::frame::{Direction, FrameSize};
+use crate::mix::Mix;
+use crate::traffic::Shape;
 
 crate::keywords::keywords! {
     /// An engine that sends and receives frames.
@@ -63,10 +65,20 @@ pub struct LimitKey {
     pub direction: Direction,
     /// The engine, where other cells of the run have another.
     pub engine: Option<EngineName>,
+    /// What its frames are beyond one size of IPv4 and UDP, see [`Shape::frames_only`].
+    pub shape: Shape,
 }
 
 impl LimitKey {
-    /// Direction and engine in words that follow a frame size: nothing, ` both ways`,
+    /// The frame size, or the mix: `64`, `imix:simple`.
+    pub fn size_name(&self) -> String {
+        match &self.shape.imix {
+            Some(mix) => format!("imix:{}", mix.called()),
+            None => self.frame_size.to_string(),
+        }
+    }
+
+    /// Direction, headers and engine in words that follow a frame size: nothing, ` both ways`,
     /// ` both ways with af_packet`.
     pub fn beside_size(&self) -> String {
         let direction = match self.direction {
@@ -74,16 +86,26 @@ impl LimitKey {
             Direction::Bi => " both ways",
         };
         let engine = self.engine.map(|engine| format!(" with {engine}"));
-        format!("{direction}{}", engine.unwrap_or_default())
+        let shape: String = self
+            .shape
+            .words()
+            .iter()
+            .map(|word| format!(" {word}"))
+            .collect();
+        format!("{direction}{shape}{}", engine.unwrap_or_default())
     }
 }
 
-/// As keys in JSON are: `64`, `64/bi` when both ports sent, `64/af_packet`, `64/bi/af_packet`.
+/// As keys in JSON are: `64`, `64/bi` when both ports sent, `64/af_packet`, `64/bi/af_packet`,
+/// `imix:simple/ipv6/af_packet`.
 impl fmt::Display for LimitKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.frame_size)?;
+        f.write_str(&self.size_name())?;
         if self.direction == Direction::Bi {
             write!(f, "/{}", self.direction)?;
+        }
+        for word in self.shape.words() {
+            write!(f, "/{word}")?;
         }
         self.engine.map_or(Ok(()), |engine| write!(f, "/{engine}"))
     }
@@ -103,17 +125,25 @@ impl FromStr for LimitKey {
     fn from_str(text: &str) -> Result<Self, NoLimitKey> {
         let no = || NoLimitKey(text.to_owned());
         let mut parts = text.split('/').peekable();
-        let size = parts.next().and_then(|size| size.parse().ok());
-        let frame_size = size.and_then(|size| FrameSize::new(size).ok());
+        let size = parts.next().ok_or_else(no)?;
+        let imix: Option<Mix> = match size.strip_prefix("imix:") {
+            Some(mix) => Some(mix.parse().map_err(|_| no())?),
+            None => None,
+        };
+        let number = || size.parse().ok().and_then(|size| FrameSize::new(size).ok());
+        let frame_size = imix.map(|mix| mix.largest()).or_else(number);
         let direction = match parts.next_if(|part| *part == "bi") {
             Some(_) => Direction::Bi,
             None => Direction::Uni,
         };
+        let mut shape = Shape::default().with_mix(imix);
+        while parts.next_if(|part| shape.take(part)).is_some() {}
         let engine = parts.next().map(|part| EngineName::of(part).ok_or_else(no));
         let key = Self {
             frame_size: frame_size.ok_or_else(no)?,
             direction,
             engine: engine.transpose()?,
+            shape,
         };
         parts.next().map_or(Ok(key), |_| Err(no()))
     }
@@ -148,6 +178,11 @@ mod tests {
             ("64/bi", " both ways"),
             ("1518/af_packet", " with af_packet"),
             ("9018/bi/af_xdp", " both ways with af_xdp"),
+            ("imix:simple/af_packet", " with af_packet"),
+            (
+                "imix:1:64,1:128/bi/ipv6/dscp=46/af_packet",
+                " both ways ipv6 dscp=46 with af_packet",
+            ),
         ] {
             assert_eq!(key(text).to_string(), text);
             assert_eq!(key(text).beside_size(), words);
@@ -172,6 +207,8 @@ mod tests {
             "64/bi/bi",
             "64/xdp/x",
             "64/no",
+            "imix:x",
+            "64/dscp=x",
         ] {
             let error = text.parse::<LimitKey>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("{text:?} is no key")), "{error}");
@@ -202,6 +239,7 @@ mod tests {
                 frame_size: FrameSize::new(size).unwrap(),
                 direction: if bi { Direction::Bi } else { Direction::Uni },
                 engine,
+                shape: Shape::default(),
             };
             prop_assert_eq!(key.to_string().parse(), Ok(key));
             let json = serde_json::to_string(&key).unwrap();

@@ -17,6 +17,7 @@ mod preset;
 mod sockets;
 mod sockets_read;
 mod switch;
+mod traffic;
 mod vm_refusal;
 mod write;
 
@@ -25,9 +26,11 @@ use std::time::Duration;
 use crate::fate::FateMode;
 use crate::frame::{Direction, FrameSize};
 use crate::goal::LossGoal;
+use crate::mix::Mix;
+use crate::traffic::Shape;
 
 pub use crate::path::{VmConfig, VmNic, VmSwitch};
-pub use build::PortsError;
+pub use build::{PortsError, TooSmall};
 pub use cells::MAX_CELLS;
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
 pub use file::PlanFile;
@@ -56,16 +59,45 @@ pub struct Plan {
     pub sockets: Vec<SockPlan>,
 }
 
-/// `[traffic]`: no value stands in a list twice, and no list is empty but the frame sizes of a
-/// plan that asks for sockets only.
+/// `[traffic]`: no value stands in a list twice. Frame sizes and mixes are both empty in a plan that asks for
+/// sockets only; directions and flows never are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
     /// Frame sizes.
     pub frame_sizes: Vec<FrameSize>,
+    /// Mixes of frame sizes, cells of their own behind those of the sizes.
+    pub mixes: Vec<Mix>,
     /// Directions.
     pub directions: Vec<Direction>,
     /// Flows per direction, each `1..=`[`MAX_FLOWS`].
     pub flows: Vec<u32>,
+    /// What all frames are beyond that, without a mix; [tidy](Shape::tidy).
+    pub shape: Shape,
+}
+
+impl Traffic {
+    /// Every size and mix, with the size of its largest frames.
+    pub fn sizes(&self) -> impl Iterator<Item = (FrameSize, Option<Mix>)> + '_ {
+        let single = self.frame_sizes.iter().map(|size| (*size, None));
+        let mixes = self.mixes.iter().map(|mix| (mix.largest(), Some(*mix)));
+        single.chain(mixes)
+    }
+
+    /// Whether there is none: in a plan that asks for sockets only.
+    pub fn is_none(&self) -> bool {
+        self.frame_sizes.is_empty() && self.mixes.is_empty()
+    }
+
+    /// The largest frame.
+    pub fn largest(&self) -> Option<FrameSize> {
+        self.sizes().map(|(size, _)| size).max()
+    }
+
+    /// Whether all frames are of one size in each cell, IPv4 and UDP, and of flows that take turns: then
+    /// every engine sends them.
+    pub fn is_plain(&self) -> bool {
+        self.mixes.is_empty() && self.shape.is_plain()
+    }
 }
 
 /// `[search]`.
@@ -86,6 +118,8 @@ pub struct SearchPlan {
     /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput, lowest
     /// first; 0 is one frame at a time. Empty for latency alone at 10, 50 and 90 %.
     pub latency_load: Vec<u32>,
+    /// Whether the longest burst without loss is searched for.
+    pub bursts: bool,
     /// Whether every lost frame's fate is found out.
     pub fate: FateMode,
 }

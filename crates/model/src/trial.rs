@@ -7,6 +7,7 @@ use serde_with::skip_serializing_none;
 use crate::built::PlaceFrames;
 use crate::cpu::CpuUse;
 use crate::fate::{FateOf, FateReport};
+use crate::frame::FrameSize;
 use crate::frames::{FrameCounts, StreamCounts};
 use crate::hardware::HardwareLatency;
 use crate::latency::LatencySummary;
@@ -32,6 +33,8 @@ pub enum Purpose {
         /// Share of the throughput.
         load_ratio: f64,
     },
+    /// A burst at the highest rate, which finds out how deep the path's buffer is.
+    Burst,
     /// A repeat of another trial that finds out what becomes of every lost frame. No throughput and
     /// no latency comes from it.
     Fate {
@@ -92,6 +95,21 @@ pub struct GuestFrames {
     pub forwarding_fps: f64,
 }
 
+/// What became of the frames of one size of a mix, over all directions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeFrames {
+    /// The size, in bytes with FCS.
+    pub frame_size_bytes: FrameSize,
+    /// Frames sent.
+    pub sent: u64,
+    /// Of these, frames that arrived.
+    pub received: u64,
+    /// `sent - received`.
+    pub lost: u64,
+    /// Lost over sent.
+    pub loss_ratio: LossRatio,
+}
+
 /// One line of `trials.jsonl`.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +153,9 @@ pub struct TrialRecord {
     /// Per guest, where several share the path and their frames take turns.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub guests: Vec<GuestFrames>,
+    /// Per frame size of a mix, smallest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sizes: Vec<SizeFrames>,
     /// Per stream.
     pub streams: Vec<StreamCounts>,
     /// The slowest sender's schedule.

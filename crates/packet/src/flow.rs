@@ -1,6 +1,6 @@
 //! Flow ranges: which addresses and ports the frames of a stream take in turn.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::PacketError;
 
@@ -118,7 +118,11 @@ impl FlowRange {
     /// flows are equal; the index's low eight bits vary the ports too, for receivers that hash
     /// only these. Host bytes run from 1 to 128: no address is a network's own or its broadcast.
     pub fn flow(self, sequence: u32) -> Flow {
-        let i = sequence % self.count;
+        self.numbered(sequence % self.count)
+    }
+
+    /// Flow number `i` of all that there are, below [`Self::MAX`].
+    pub fn numbered(self, i: u32) -> Flow {
         let host = (i & 0x7f80) << 1 | ((i & 0x7f) + 1);
         let a = Ipv4Addr::from(NETWORK | host);
         let b = Ipv4Addr::from(NETWORK | SIDE_B | host);
@@ -135,6 +139,27 @@ impl FlowRange {
             destination_port,
         }
     }
+}
+
+/// The benchmarking network of IPv6, 2001:2::/48 (RFC 5180 §8 as corrected).
+pub const NETWORK_V6: [u16; 3] = [0x2001, 2, 0];
+
+/// An address of the benchmarking network of IPv6 that stands for one of IPv4: side A's are
+/// 2001:2:0:a::/64, side B's 2001:2:0:b::/64, with the host's part of the other.
+pub fn v6(address: Ipv4Addr) -> Ipv6Addr {
+    let host = u32::from(address) & 0xffff;
+    let side = if u32::from(address) & SIDE_B == 0 {
+        0xa
+    } else {
+        0xb
+    };
+    let [a, b, c] = NETWORK_V6;
+    Ipv6Addr::new(a, b, c, side, 0, 0, 0, host as u16)
+}
+
+/// Whether an address is of the benchmarking network of IPv6.
+pub fn is_v6(address: Ipv6Addr) -> bool {
+    address.segments()[..3] == NETWORK_V6
 }
 
 impl Flow {

@@ -13,6 +13,7 @@ pub const PROTOCOL_UDP: u8 = 17;
 /// Time to live of frames we send.
 pub const TTL: u8 = 64;
 
+const SERVICE: usize = 1;
 const TOTAL_LENGTH: usize = 2;
 const FLAGS: usize = 6;
 const TIME_TO_LIVE: usize = 8;
@@ -93,12 +94,24 @@ pub fn write(
     source: Ipv4Addr,
     destination: Ipv4Addr,
 ) {
+    write_as(header, 0, PROTOCOL_UDP, total_length, [source, destination]);
+}
+
+/// Writes a packet's header with a DSCP (0 to 63) and a protocol, checksum included.
+pub fn write_as(
+    header: &mut [u8; HEADER_BYTES],
+    dscp: u8,
+    protocol: u8,
+    total_length: u16,
+    [source, destination]: [Ipv4Addr; 2],
+) {
     header.fill(0);
     header[0] = VERSION_IHL;
+    header[SERVICE] = dscp << 2;
     header[TOTAL_LENGTH..TOTAL_LENGTH + 2].copy_from_slice(&total_length.to_be_bytes());
     header[FLAGS] = DONT_FRAGMENT;
     header[TIME_TO_LIVE] = TTL;
-    header[PROTOCOL] = PROTOCOL_UDP;
+    header[PROTOCOL] = protocol;
     header[SOURCE..DESTINATION].copy_from_slice(&source.octets());
     header[DESTINATION..].copy_from_slice(&destination.octets());
     let checksum = Sum::default().add_bytes(header.as_slice()).checksum();

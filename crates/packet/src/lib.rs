@@ -11,17 +11,24 @@ pub mod checksum;
 pub mod ethernet;
 pub mod flow;
 pub mod ipv4;
+pub mod ipv6;
 pub mod mac;
+pub mod mixed;
 pub mod parse;
 pub mod pattern;
+pub mod picker;
 pub mod ptp;
 pub mod stamp;
+pub mod tcp;
 pub mod template;
 pub mod udp;
 pub mod vlan;
 
+use nicety_model::FrameSize;
+
 pub use flow::{Flow, FlowRange, Side};
 pub use mac::MacAddr;
+pub use mixed::{MixedExpect, MixedSpec, MixedTemplate};
 pub use parse::{CheckCorruption, Expect, Seen};
 pub use stamp::Stamp;
 pub use template::{Template, TemplateSpec};
@@ -65,6 +72,16 @@ pub enum PacketError {
     MacGroup {
         /// What was given.
         mac: MacAddr,
+    },
+    /// Headers, tags and stamp need more.
+    #[error(
+        "a frame of {size} bytes is too small for its headers and the stamp: use {needed} or more"
+    )]
+    FrameTooSmall {
+        /// The frame size, with FCS.
+        size: FrameSize,
+        /// Bytes needed, with FCS.
+        needed: u16,
     },
     /// The buffer cannot hold the frame.
     #[error("a buffer of {have} bytes cannot hold a frame of {need}: make it larger")]

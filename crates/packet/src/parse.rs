@@ -134,6 +134,13 @@ impl Expect {
 
 /// The bytes from the IPv4 header on, behind up to two VLAN tags.
 fn ip_packet(frame: &[u8]) -> Option<&[u8]> {
+    let (ether_type, packet) = behind_tags(frame)?;
+    (ether_type == ethernet::TYPE_IPV4).then_some(packet)
+}
+
+/// EtherType and the bytes behind it, behind up to two VLAN tags.
+#[inline]
+pub(crate) fn behind_tags(frame: &[u8]) -> Option<(u16, &[u8])> {
     let mut ether_type = EthernetHeader::new(frame)?.ether_type();
     let mut rest = &frame[ethernet::HEADER_BYTES..];
     for _ in 0..TAGS_MAX {
@@ -144,7 +151,7 @@ fn ip_packet(frame: &[u8]) -> Option<&[u8]> {
         ether_type = u16::from_be_bytes([tag[2], tag[3]]);
         rest = behind;
     }
-    (ether_type == ethernet::TYPE_IPV4).then_some(rest)
+    Some((ether_type, rest))
 }
 
 fn is_ours(ip: Ipv4Header<'_>, udp: UdpHeader<'_>, magic: bool) -> bool {

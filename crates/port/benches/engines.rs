@@ -102,6 +102,7 @@ fn open(engine: &str, path: &dyn Path, frame_size: FrameSize) -> Box<dyn Engine>
         flows: 1,
         stations: 1,
         vlan: None,
+        shape: nicety_model::Shape::default(),
     };
     let cpus = vec![Some(0)];
     let ns = |side: usize| &path.ports()[side].ns;

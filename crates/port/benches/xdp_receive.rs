@@ -35,6 +35,7 @@ fn main() {
             flows: 1,
             stations: 1,
             vlan: None,
+            shape: nicety_model::Shape::default(),
         };
         let bench = Bench {
             fragments,

@@ -41,6 +41,7 @@ fn main() {
         flows: 1,
         stations: 1,
         vlan: None,
+        shape: nicety_model::Shape::default(),
     };
     let mut opening = Opening::new([spec(0), spec(1)], traffic, vec![Some(0)]).unwrap();
     for side in [1, 0] {

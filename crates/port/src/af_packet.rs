@@ -4,6 +4,7 @@
 //! (TPACKET_V2); the kernel stamps arrivals when it writes them there. See
 //! `docs/methodology/engines.md` for what was measured to choose this.
 
+mod mixed;
 pub(crate) mod rx;
 pub(crate) mod socket;
 pub(crate) mod tx;
@@ -12,7 +13,7 @@ mod worker;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use nicety_account::{Account, Latency, StreamTotals};
-use nicety_model::{Direction, FrameSize};
+use nicety_model::{Direction, FrameSize, Shape};
 use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec, VlanTag};
 
 pub use tx::Refusal;
@@ -25,6 +26,7 @@ use crate::rest::Rests;
 use crate::sending::{LEAD, Sending, by_stream, reports, start_spread_s};
 use crate::slots::{SentTimes, together};
 use crate::stamped::Stamped;
+use mixed::{Mixed, Out, Wanted};
 use rx::RxRing;
 use tx::TxSocket;
 use worker::{Receiver, Sender, Shared, Work};
@@ -78,6 +80,22 @@ pub struct TrafficSpec {
     /// Tag of the frames as they are sent, part of the frame size; they may arrive without it or
     /// with another.
     pub vlan: Option<VlanTag>,
+    /// What frames are beyond that. Of a mix, the frame size is that of the largest.
+    pub shape: Shape,
+}
+
+impl TrafficSpec {
+    /// Frames of one size of IPv4 and UDP, of one flow, without a tag, between the ports themselves.
+    pub fn plain(frame_size: FrameSize, direction: Direction) -> Self {
+        Self {
+            frame_size,
+            direction,
+            flows: 1,
+            stations: 1,
+            vlan: None,
+            shape: Shape::default(),
+        }
+    }
 }
 
 /// An opened port: its sockets belong to the interface's namespace, and may be used from any.
@@ -123,20 +141,43 @@ impl AfPacket {
         cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
         let interfaces = [a.spec.interface.clone(), b.spec.interface.clone()];
-        let [template_a, template_b] = templates([&a.spec, &b.spec], traffic)?;
+        let macs = [a.spec.mac, b.spec.mac];
         // Every port gets a sender: those without load still send learning frames.
-        let sender = |socket, template, stream| {
-            let out = Stamped::new(socket, template, stream)?;
+        let sender = |port: &PortSpec, socket, to, side, stream| {
+            let out = match traffic.shape.is_plain() {
+                true => Out::Plain(Stamped::new(
+                    socket,
+                    template(port, to, traffic, side)?,
+                    stream,
+                )?),
+                false => Out::Mixed(Mixed::new(
+                    socket,
+                    mixed::template(port, to, traffic, side)?,
+                    stream,
+                )?),
+            };
             let times = SentTimes::default();
             Ok::<_, PortError>(Sender { out, times })
         };
-        let senders = vec![sender(a.tx, template_a, 0)?, sender(b.tx, template_b, 1)?];
+        let senders = vec![
+            sender(&a.spec, a.tx, macs[1], Side::A, 0)?,
+            sender(&b.spec, b.tx, macs[0], Side::B, 1)?,
+        ];
         // Stream 0 arrives at B, stream 1 at A.
         let receiver = |spec: &PortSpec, ring, stream| {
             let mut account = Account::new(0, &[stream])
                 .map_err(|source| PortError::new(&spec.interface, source))?;
             account.between(traffic.stations);
-            let expect = Expect::new(traffic.frame_size, traffic.vlan.is_some());
+            if let Some(mix) = traffic.shape.imix {
+                account.sized(mix);
+            }
+            // Both directions have the same headers.
+            let expect = match &senders[0].out {
+                Out::Plain(_) => {
+                    Wanted::Plain(Expect::new(traffic.frame_size, traffic.vlan.is_some()))
+                }
+                Out::Mixed(mixed) => Wanted::Mixed(mixed.expect()),
+            };
             Ok::<_, PortError>(Receiver {
                 ring,
                 expect,
@@ -184,7 +225,7 @@ impl Engine for AfPacket {
             for sender in &self.senders {
                 receiver
                     .account
-                    .expect_at_most(sender.out.stream, order.frames());
+                    .expect_at_most(sender.out.stream(), order.frames());
             }
         }
         for sender in &mut self.senders {
@@ -242,7 +283,7 @@ impl Engine for AfPacket {
         let one = |((to, from), made): ((&Receiver, &Sender), &u64)| Arrivals {
             made: *made,
             given_up: 0,
-            words: to.account.numbers(from.out.stream).to_vec(),
+            words: to.account.numbers(from.out.stream()).to_vec(),
         };
         Some(streams.zip(&self.made).map(one).collect())
     }
@@ -250,7 +291,7 @@ impl Engine for AfPacket {
     fn slots(&self) -> Option<Slots> {
         let streams = self.receivers.iter().zip(&self.senders);
         let stretches: Option<Vec<_>> = streams
-            .map(|(to, from)| from.times.stretch(to.account.arrived(from.out.stream)?))
+            .map(|(to, from)| from.times.stretch(to.account.arrived(from.out.stream())?))
             .collect();
         together(&stretches?)
     }
@@ -269,6 +310,9 @@ pub(crate) fn templates(
     [a, b]: [&PortSpec; 2],
     traffic: TrafficSpec,
 ) -> Result<[Template; 2], PortError> {
+    if !traffic.shape.is_plain() {
+        return Err(PortError::new(&a.interface, PortFault::NotPlain));
+    }
     Ok([
         template(a, b.mac, traffic, Side::A)?,
         template(b, a.mac, traffic, Side::B)?,

@@ -80,6 +80,11 @@ pub enum PortFault {
     /// The `pktgen` engine cannot be had here, or failed in use.
     #[error("cannot send by pktgen: {0}")]
     Pktgen(Why),
+    /// Frames that this engine does not send.
+    #[error(
+        "engine af_packet alone sends mixes of sizes, IPv6, TCP, DSCP, VLAN tags that the plan asks for, and flows by popularity"
+    )]
+    NotPlain,
     /// The driver does not take the frames a BPF program makes.
     #[error("the driver took none of {frames} XDP frames: {why}")]
     NotApplied {

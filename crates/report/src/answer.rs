@@ -107,17 +107,18 @@ fn beside(before: &[(pick::SeriesKey, Vec<&Group<'_>>)], cells: &[&Group<'_>]) -
         .iter()
         .find(|(other, _)| other.direction == key.direction && other.flows == key.flows)?;
     let pair = cells.iter().find_map(|cell| {
-        let other = yardstick
-            .iter()
-            .find(|other| other.key.frame_size_bytes == cell.key.frame_size_bytes)?;
+        let other = yardstick.iter().find(|other| {
+            let same = other.key.shape == cell.key.shape;
+            same && other.key.frame_size_bytes == cell.key.frame_size_bytes
+        })?;
         Some((own(cell)?, own(other)?, cell, other))
     });
     let (fps, other_fps, cell, other) = pair?;
     Some(format!(
-        "That is {} times what {} carries at {} bytes.",
+        "That is {} times what {} carries at {}.",
         number::significant(fps / other_fps, 2),
         other.key.path_name(),
-        cell.key.frame_size_bytes
+        cell.key.size_words()
     ))
 }
 
@@ -131,19 +132,19 @@ fn carries(cells: &[&Group<'_>]) -> String {
         return nothing(cells);
     };
     let mut text = format!(
-        "{} carries {}{} frames/s of {} bytes ({})",
+        "{} carries {}{} frames/s of {} ({})",
         name(first),
         at_least(first),
         first.fps_text(),
-        first.key.frame_size_bytes,
+        first.key.size_words(),
         known_to(first),
     );
     if let Some(last) = measured.last().filter(|_| measured.len() > 1) {
         text.push_str(&format!(
-            " and {}{} of {} bytes ({})",
+            " and {}{} of {} ({})",
             at_least(last),
             last.fps_text(),
-            last.key.frame_size_bytes,
+            last.key.size_words(),
             known_to(last),
         ));
     }
@@ -165,12 +166,16 @@ fn known_to(group: &Group<'_>) -> String {
 }
 
 fn name(group: &Group<'_>) -> String {
-    let path = group.key.path_name();
+    let mut name = group.key.path_name();
     if group.key.flows > 1 {
-        format!("{path} with {} flows", group.key.flows)
-    } else {
-        path
+        name.push_str(&format!(" with {} flows", group.key.flows));
     }
+    // A mix stands where a frame size does.
+    let words = group.key.shape.words();
+    if !words.is_empty() {
+        name.push_str(&format!(" ({})", words.join(", ")));
+    }
+    name
 }
 
 fn at_least(group: &Group<'_>) -> &'static str {

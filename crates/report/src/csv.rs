@@ -5,12 +5,13 @@ mod goals;
 pub mod guests;
 pub mod history;
 pub mod ranking;
+mod traffic;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
 use nicety_model::{
-    CellResult, CurvePoint, HardwareLatency, LatencySummary, LossEntry, Run, WhoUse,
+    BackToBack, CellResult, CurvePoint, HardwareLatency, LatencySummary, LossEntry, Run, WhoUse,
 };
 
 use crate::document::csv::{self, Field, fields};
@@ -105,6 +106,22 @@ fn curve() -> [Field<CurvePoint>; 3] {
     ]
 }
 
+/// Of the longest burst without loss.
+fn burst() -> [Field<BackToBack>; 10] {
+    fields![|b|
+        "burst_rate_fps": b.rate_fps;
+        "burst_frames": b.burst_frames;
+        "burst_min_frames": b.burst_min_frames;
+        "burst_max_frames": b.burst_max_frames;
+        "burst_at_least": b.at_least;
+        "buffer_frames": b.buffer_frames;
+        "buffer_low_frames": b.buffer_interval_frames.map(|ends| ends.0);
+        "buffer_high_frames": b.buffer_interval_frames.map(|ends| ends.1);
+        "buffer_us": b.buffer_us;
+        "buffer_delay_us": b.delay_us;
+    ]
+}
+
 /// A visit with the cell whose number it is a part of, which visits of the control cell are not.
 type Visit<'r> = (&'r CellResult, Option<&'r Group<'r>>);
 
@@ -142,7 +159,8 @@ type Column<'r> = (String, Box<dyn Fn(&Visit<'r>) -> String + 'r>);
 /// joined by `; `. Where NICs stamped probes, theirs come next: `hardware_latency_50pct_p99_us`.
 /// Where numbers have intervals, or loads were judged over windows, these come last: `low_fps` to
 /// `visits` are of the cell and the same in its rows, `visit_low_fps` and what follows of the row.
-/// With several loss goals each has its columns behind all others: `goal_PDR_throughput_fps`.
+/// With several loss goals each has its columns behind all others: `goal_PDR_throughput_fps`. Then come
+/// those of bursts, of mixes and unusual headers, where there are any: `burst_frames`, `imix`, `size_594_lost`.
 ///
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
@@ -182,6 +200,15 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
         &curve(),
     ));
     for (name, field) in goals::columns(&run.cells) {
+        columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
+    }
+    let bursts = run.cells.iter().any(|cell| cell.back_to_back.is_some());
+    for (name, field) in burst().into_iter().filter(|_| bursts) {
+        let at =
+            move |(cell, _): &Visit<'_>| cell.back_to_back.as_ref().map(field).unwrap_or_default();
+        columns.push((name.to_owned(), Box::new(at)));
+    }
+    for (name, field) in traffic::columns(&run.cells) {
         columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
     }
     let rows = run.cells.iter().map(|cell| {

@@ -121,7 +121,7 @@ fn alike<'g, 'r>(groups: &'g [Group<'r>]) -> Vec<Alike<'g, 'r>> {
     let mut settings: BTreeMap<String, usize> = BTreeMap::new();
     for group in groups.iter().filter(|g| g.throughput_fps().is_some()) {
         let index = *at
-            .entry((&group.key.path, group.key.flows))
+            .entry((&group.key.path, group.key.flows, group.key.traffic_words()))
             .or_insert_with(|| {
                 all.push(Alike {
                     setting: setting(group),
@@ -146,7 +146,11 @@ fn alike<'g, 'r>(groups: &'g [Group<'r>]) -> Vec<Alike<'g, 'r>> {
 
 /// Name of a path without the placement of its virtual CPUs.
 fn setting(group: &Group<'_>) -> String {
-    group.key.path.clone().without_placement().to_string()
+    let path = group.key.path.clone().without_placement().to_string();
+    match group.key.traffic_words() {
+        usual if usual.is_empty() => path,
+        traffic => format!("{path}, {traffic}"),
+    }
 }
 
 fn pair(cells: &Alike<'_, '_>, only: Option<FrameSize>) -> Pair {

@@ -45,11 +45,8 @@ impl Group<'_> {
 
     /// Throughput at L1 in Mbit/s.
     pub fn l1_mbps(&self) -> Option<f64> {
-        self.throughput_fps().map(|fps| {
-            self.key
-                .frame_size_bytes
-                .l1_mbps(nicety_model::units::Fps(fps))
-        })
+        self.throughput_fps()
+            .map(|fps| self.key.l1_mbps(nicety_model::units::Fps(fps)))
     }
 
     /// Smallest and largest throughput when several repeats have one; where an interval is known,
@@ -79,6 +76,7 @@ impl Group<'_> {
             path: self.key.path_name(),
             direction: self.key.direction,
             flows: self.key.flows,
+            traffic: self.key.traffic_words(),
         }
     }
 
@@ -109,6 +107,8 @@ pub struct SeriesKey {
     pub direction: Direction,
     /// Flows per direction.
     pub flows: u32,
+    /// What is unusual about the frames, see [`CellKey::traffic_words`].
+    pub traffic: String,
 }
 
 impl std::fmt::Display for SeriesKey {
@@ -116,6 +116,9 @@ impl std::fmt::Display for SeriesKey {
         write!(f, "{}, {}", self.path, direction(self.direction))?;
         if self.flows > 1 {
             write!(f, ", {} flows", self.flows)?;
+        }
+        if !self.traffic.is_empty() {
+            write!(f, ", {}", self.traffic)?;
         }
         Ok(())
     }
@@ -150,7 +153,7 @@ pub fn groups(run: &Run) -> Vec<Group<'_>> {
     groups
 }
 
-/// By the words of paths, then frame size, direction, flows and name.
+/// By the words of paths, then frame size, mixes last, direction, flows and name.
 fn order<'a>(repeats: &[&'a CellResult]) -> Option<impl Ord + use<'a>> {
     let cell = *repeats.first()?;
     let CellKey {
@@ -158,8 +161,9 @@ fn order<'a>(repeats: &[&'a CellResult]) -> Option<impl Ord + use<'a>> {
         frame_size_bytes,
         direction,
         flows,
+        shape,
     } = &cell.key;
-    let traffic = (*frame_size_bytes, *direction, *flows);
+    let traffic = (shape.imix, *frame_size_bytes, *direction, *flows);
     Some((path.words(), traffic, cell.cell.as_str()))
 }
 
@@ -239,7 +243,12 @@ pub fn trials_by_cell(run: &Run) -> HashMap<&str, Vec<&TrialRecord>> {
 /// What one of the tester's limits was measured with: `64 bytes`, `64 bytes both ways`,
 /// `64 bytes with af_packet`, where cells of the same run have several engines.
 pub fn limit_words(key: &LimitKey) -> String {
-    format!("{} bytes{}", key.frame_size, key.beside_size())
+    let bytes = if key.shape.imix.is_some() {
+        ""
+    } else {
+        " bytes"
+    };
+    format!("{}{bytes}{}", key.size_name(), key.beside_size())
 }
 
 /// Speed in Mbit/s of the slowest link that reports one, and the interfaces that have it.

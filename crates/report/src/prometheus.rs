@@ -150,13 +150,16 @@ fn verdicts(groups: &[Group<'_>]) -> Family {
 }
 
 fn labels(group: &Group<'_>) -> Vec<Label> {
-    vec![
+    let traffic = group.key.traffic_words();
+    let unusual = (!traffic.is_empty()).then_some(("traffic", traffic));
+    let usual = [
         owned(("cell", group.name)),
         ("path", group.key.path_name()),
         ("frame_size_bytes", group.key.frame_size_bytes.to_string()),
         ("direction", group.key.direction.to_string()),
         ("flows", group.key.flows.to_string()),
-    ]
+    ];
+    usual.into_iter().chain(unusual).collect()
 }
 
 /// Of one of the tester's limits; no engine where all cells of the run have the same.
@@ -165,6 +168,11 @@ fn limit_labels(key: &LimitKey) -> Vec<Label> {
         ("frame_size_bytes", key.frame_size.to_string()),
         ("direction", key.direction.to_string()),
     ];
+    if !key.shape.is_plain() {
+        let mix = key.shape.imix.map(|_| key.size_name());
+        let words: Vec<String> = mix.into_iter().chain(key.shape.words()).collect();
+        labels.push(("traffic", words.join(", ")));
+    }
     labels.extend(key.engine.map(|engine| owned(("engine", engine.word()))));
     labels
 }

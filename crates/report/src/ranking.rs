@@ -31,13 +31,19 @@ pub(crate) struct Ranking<'g, 'r> {
     pub(crate) direction: Direction,
     pub(crate) flows: u32,
     pub(crate) size: FrameSize,
+    /// What is unusual about the frames.
+    pub(crate) traffic: String,
     pub(crate) places: Vec<Place<'g, 'r>>,
 }
 
 impl Ranking<'_, '_> {
     /// `64 bytes, both directions, 256 flows`.
     pub(crate) fn of(&self) -> String {
-        let mut text = format!("{} bytes, {}", self.size, pick::direction(self.direction));
+        let size = match self.traffic.is_empty() {
+            true => format!("{} bytes", self.size),
+            false => format!("{} bytes ({})", self.size, self.traffic),
+        };
+        let mut text = format!("{size}, {}", pick::direction(self.direction));
         if self.flows > 1 {
             text.push_str(&format!(", {} flows", self.flows));
         }
@@ -53,16 +59,18 @@ pub(crate) fn all<'g, 'r>(groups: &'g [Group<'r>]) -> Vec<Ranking<'g, 'r>> {
             continue;
         };
         let key = &group.key;
-        let key = (key.direction, key.flows, key.frame_size_bytes);
+        let traffic = key.traffic_words();
+        let key = (key.direction, key.flows, key.frame_size_bytes, traffic);
         alike.entry(key).or_default().push((fps, group));
     }
     alike
         .into_iter()
         .filter(|(_, cells)| cells.len() > 1)
-        .map(|((direction, flows, size), cells)| Ranking {
+        .map(|((direction, flows, size, traffic), cells)| Ranking {
             direction,
             flows,
             size,
+            traffic,
             places: places(cells),
         })
         .collect()
@@ -101,7 +109,8 @@ fn places<'g, 'r>(mut cells: Vec<(f64, &'g Group<'r>)>) -> Vec<Place<'g, 'r>> {
 
 /// Frame sizes that occur, smallest first.
 pub(crate) fn sizes(groups: &[Group<'_>]) -> Vec<FrameSize> {
-    let sizes: BTreeSet<FrameSize> = groups.iter().map(|g| g.key.frame_size_bytes).collect();
+    let single = groups.iter().filter(|g| g.key.shape.imix.is_none());
+    let sizes: BTreeSet<FrameSize> = single.map(|g| g.key.frame_size_bytes).collect();
     sizes.into_iter().collect()
 }
 

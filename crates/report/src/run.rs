@@ -1,5 +1,6 @@
 //! The report of a run, written once for terminals, Markdown and pages.
 
+mod bursts;
 mod cells;
 mod control;
 mod cpu;
@@ -15,6 +16,7 @@ mod legend;
 mod loss;
 pub(crate) mod machine;
 mod parameters;
+mod sizes;
 mod throughput;
 mod trials;
 mod visits;
@@ -187,6 +189,8 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     doc.main("throughput", "Throughput", blocks);
     doc.section("curve", "Curve", curve::blocks(groups));
     doc.section("goals", "Throughput by loss goal", goals::blocks(groups));
+    doc.section("bursts", "Bursts", bursts::blocks(groups));
+    doc.section("sizes", "Frames of each size", sizes::blocks(groups));
     cells::users(doc, groups);
     let terminal = doc.medium == Medium::Terminal;
     if terminal {

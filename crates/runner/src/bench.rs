@@ -138,6 +138,9 @@ impl Bench {
         let own: BTreeSet<u32> = threads.iter().map(|thread| thread.thread.pid).collect();
         let by_windows = visit.plan.settings.judges_windows();
         let nearest = visit.plan.nearest_ns.filter(|_| by_windows);
+        if !fates::are_followed(key) {
+            cell.without_fates();
+        }
         let mut fates = fates::of(&visit.plan, key, path, engine.as_ref());
         if let Some(Err(why)) = &fates {
             let why = why.to_string();
@@ -230,11 +233,10 @@ impl Bench {
             frame_size,
             direction,
             engine,
+            ..
         } = limit_key;
-        observer.on(Event::Stage(Stage::Tester {
-            frame_size,
-            direction,
-        }));
+        let size = &key.size_words();
+        observer.on(Event::Stage(Stage::Tester { size, direction }));
         let (placement, stop) = (&self.machine.placement, &self.stop);
         match self.paths.get(key, placement, stop, observer) {
             Ok(path) => self.engines.decide(path, key, placement, observer),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nicety_host::placement::Placement;
 use nicety_model::note::{MachineNote, Refused};
 use nicety_model::{
-    CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, Note, PathSpec,
+    CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, Note, Shape,
 };
 use nicety_paths::Path;
 use nicety_port::af_packet::TrafficSpec;
@@ -39,6 +39,7 @@ struct Tried {
     ports: [String; 2],
     frame_size: FrameSize,
     direction: Direction,
+    shape: Shape,
 }
 
 impl Tried {
@@ -49,6 +50,7 @@ impl Tried {
             ports: path.ports().each_ref().map(|port| port.name.clone()),
             frame_size: traffic.frame_size,
             direction: traffic.direction,
+            shape: traffic.shape,
         }
     }
 }
@@ -75,12 +77,15 @@ impl Engines {
         }
     }
 
-    /// Why cells of `path` cannot be measured with the engine that was asked for.
+    /// Why a cell cannot be measured with the engine that was asked for.
     ///
     /// # Errors
-    /// [`SetupError::OneQueue`].
-    pub fn check(&self, path: &PathSpec) -> Result<(), SetupError> {
-        match engine::reaches_one_queue(self.choice, path) {
+    /// [`SetupError::OneQueue`], [`SetupError::NotSent`].
+    pub fn check(&self, key: &CellKey) -> Result<(), SetupError> {
+        if let Some(engine) = engine::sends_not(self.choice, &key.shape) {
+            return Err(SetupError::NotSent { engine });
+        }
+        match engine::reaches_one_queue(self.choice, &key.path) {
             None => Ok(()),
             Some((engine, queues)) => Err(SetupError::OneQueue { engine, queues }),
         }
@@ -114,15 +119,19 @@ impl Engines {
         placement: &Placement,
         observer: &dyn Observer,
     ) -> Result<Opened, SetupError> {
-        self.check(&key.path)?;
+        self.check(key)?;
+        if key.shape.vlan.is_some() && path.facts().vlan.is_some() {
+            return Err(SetupError::TwoTags(key.path_name()));
+        }
         let limit = self.limit_key(key);
         let traffic = setup::traffic(key, path);
         let mut opened = self.open_for(limit, path, traffic, placement, observer)?;
         if let Some(choice) = limit.engine {
             let engine = choice.to_string();
-            opened
-                .notes
-                .push(MachineNote::EngineByQueues { engine }.into());
+            opened.notes.push(match key.shape.is_plain() {
+                true => MachineNote::EngineByQueues { engine }.into(),
+                false => MachineNote::EngineByTraffic { engine }.into(),
+            });
         }
         Ok(opened)
     }
@@ -255,6 +264,7 @@ fn receives_elsewhere(taken: EngineName, placement: &Placement) -> Option<Machin
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::PathSpec;
     use nicety_model::path::VmParams;
 
     use super::*;
@@ -266,7 +276,14 @@ mod tests {
             ..VmParams::default()
         });
         let xdp = EngineChoice::Only(EngineName::Xdp);
-        let error = Engines::new(xdp, Stop::default()).check(&path).unwrap_err();
+        let key = CellKey {
+            path,
+            frame_size_bytes: FrameSize::SMALLEST,
+            direction: Direction::Uni,
+            flows: 1,
+            shape: nicety_model::Shape::default(),
+        };
+        let error = Engines::new(xdp, Stop::default()).check(&key).unwrap_err();
         assert!(error.rules_out());
         assert_eq!(
             (error.to_string().as_str(), error.remedy().as_str()),

@@ -22,6 +22,11 @@ pub enum RunError {
         "engine {0} needs root: run as root, or measure with --engine af_packet, which needs no rights but sends fewer frames"
     )]
     EngineNeedsRoot(EngineName),
+    /// The engine that was asked for does not send such frames.
+    #[error(
+        "engine {0} sends frames of one size of IPv4 and UDP only; measure this plan with --engine af_packet, or leave --engine out"
+    )]
+    EngineNotSends(EngineName),
     /// The user lacks what existing interfaces need.
     #[error(
         "ports {0} need root: run as root or with CAP_NET_RAW, or leave out --ports to measure a bridge made for you"
@@ -93,7 +98,7 @@ impl Coded for RunError {
             Self::Facts(_) => ProblemCode::KernelRefused,
             Self::Setup(error) => error.code(),
             Self::Trial(_) => ProblemCode::EngineUnavailable,
-            Self::WritePlan(_) => ProblemCode::BadValue,
+            Self::WritePlan(_) | Self::EngineNotSends(_) => ProblemCode::BadValue,
             Self::Store(error) => error.code(),
             Self::ReadBack(_) | Self::ReadPlan(_) | Self::Report(_) => ProblemCode::StorageRefuses,
             Self::Goal(_) | Self::NoSuchCell(_) => ProblemCode::Fault,

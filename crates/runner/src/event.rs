@@ -6,7 +6,7 @@ use nicety_guests::{ProofWait, bundle};
 use nicety_model::path::VmNic;
 use nicety_model::probe::Area;
 use nicety_model::run::CellSummary;
-use nicety_model::{CellResult, Direction, Fps, FrameSize, Purpose, SearchBounds, TrialRecord};
+use nicety_model::{CellResult, Direction, Fps, Purpose, SearchBounds, TrialRecord};
 
 use crate::sock;
 
@@ -77,8 +77,8 @@ pub enum Event<'a> {
 pub enum Stage<'a> {
     /// The tester is measured without a path.
     Tester {
-        /// Frame size.
-        frame_size: FrameSize,
+        /// Frame size, or the mix: `64 bytes`, `imix:simple`.
+        size: &'a str,
         /// Direction.
         direction: Direction,
     },

@@ -11,20 +11,34 @@ use nicety_search::{CellPlan, Settings};
 
 use crate::error::RunError;
 
+/// Why frames of a mix and with other headers are not followed: the program knows its frames by their
+/// length and by where the stamp stands.
+const NOT_PLAIN: &str = "only frames of one size of IPv4 and UDP are followed";
+
+/// Whether the fates of a cell's lost frames can be found out.
+pub(crate) fn are_followed(key: &CellKey) -> bool {
+    key.shape.is_plain()
+}
+
 /// Has a run of `plan` do without trials of fates where they are not possible; the note that says so.
 ///
 /// # Errors
 /// [`RunError::Fates`] where the plan asks for them in any case.
 pub(crate) fn possible(plan: &Plan, settings: &mut Settings) -> Result<Option<Note>, RunError> {
     // A plan that asks for sockets only has no frames.
-    let Some(size) = plan.traffic.frame_sizes.first() else {
+    let Some((size, _)) = plan.traffic.sizes().next() else {
         return Ok(None);
     };
     if settings.fate.is_zero() {
         return Ok(None);
     }
     let mode = plan.search.fate;
-    let tried = Fates::new(*size, 1, TesterPorts::default()).and_then(|_| match mode {
+    if plan.traffic.frame_sizes.is_empty() || !plan.traffic.shape.is_plain() {
+        settings.fate = Duration::ZERO;
+        let why = NOT_PLAIN.to_owned();
+        return Ok(Some(TrialNote::FatesUnknown { why }.into()));
+    }
+    let tried = Fates::new(size, 1, TesterPorts::default()).and_then(|_| match mode {
         FateMode::Hops => Hops::new(1, TesterPorts::default()).map(drop),
         _ => Ok(()),
     });
@@ -48,7 +62,7 @@ pub(crate) fn of(
     path: &dyn Path,
     engine: &dyn Engine,
 ) -> Option<Result<Fates, Refusal>> {
-    if plan.settings.fate.is_zero() {
+    if plan.settings.fate.is_zero() || !are_followed(key) {
         return None;
     }
     let (streams, tester) = tester(key, path, engine);
@@ -62,7 +76,7 @@ pub(crate) fn hops(
     path: &dyn Path,
     engine: &dyn Engine,
 ) -> Option<Result<Hops, Refusal>> {
-    if plan.settings.fate.is_zero() || !plan.settings.hops {
+    if plan.settings.fate.is_zero() || !plan.settings.hops || !are_followed(key) {
         return None;
     }
     let (streams, tester) = tester(key, path, engine);

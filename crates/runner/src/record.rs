@@ -74,6 +74,7 @@ impl Record {
         RunView {
             goals: &self.plan.search.goals,
             latency_load: &self.plan.search.latency_load,
+            bursts: self.plan.search.bursts,
             settings: self.settings,
             visits: self.visits(),
             cells: &self.cells,

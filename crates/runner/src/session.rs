@@ -320,14 +320,14 @@ impl Session {
 /// they cannot be used. Beside other paths such ports only make their own cells skipped.
 fn check_ports(plan: &Plan, stop: &Stop, observer: &dyn Observer) -> Result<(), RunError> {
     let ports = |path: &PathPlan| matches!(path, PathPlan::Ports { .. });
-    let Some(largest) = plan.traffic.frame_sizes.iter().max() else {
+    let Some(largest) = plan.traffic.largest() else {
         return Ok(());
     };
     if !plan.paths.iter().all(ports) {
         return Ok(());
     }
     for path in &plan.paths {
-        match setup::check(path, *largest, stop, observer) {
+        match setup::check(path, largest, stop, observer) {
             Err(_) if stop.is_set() => return Err(RunError::Interrupted),
             checked => checked?,
         }

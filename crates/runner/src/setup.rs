@@ -28,6 +28,12 @@ pub fn rights(plan: &Plan, choice: EngineChoice) -> Result<(), RunError> {
     if plan.buildable_cells().next().is_none() {
         return Ok(());
     }
+    if let EngineChoice::Only(engine) = choice
+        && engine != EngineName::AfPacket
+        && !plan.traffic.is_plain()
+    {
+        return Err(RunError::EngineNotSends(engine));
+    }
     let (privilege, rights) = (privilege::privilege()?, privilege::rights()?);
     let ports = plan.paths.iter().flat_map(PathPlan::interfaces).flatten();
     let ports: Vec<&str> = ports.collect();
@@ -106,13 +112,7 @@ pub fn check(
     };
     links::wait_here(a, b, stop, observer)?;
     let path = ExternalPath::open(a, b, size)?;
-    let traffic = TrafficSpec {
-        frame_size: size,
-        direction: Direction::Bi,
-        flows: 1,
-        stations: 1,
-        vlan: None,
-    };
+    let traffic = TrafficSpec::plain(size, Direction::Bi);
     af_packet(&path, traffic, &Placement::default()).map(drop)
 }
 
@@ -125,6 +125,7 @@ pub fn traffic(key: &CellKey, path: &dyn Path) -> TrafficSpec {
         stations: path.facts().stations,
         // Paths have identifiers that a tag can hold.
         vlan: path.facts().vlan.and_then(|id| VlanTag::new(id, 0).ok()),
+        shape: key.shape,
     }
 }
 

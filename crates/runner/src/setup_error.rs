@@ -27,6 +27,17 @@ pub enum SetupError {
         /// Queues of either interface.
         queues: u32,
     },
+    /// The engine that was asked for does not send such frames.
+    #[error(
+        "engine {engine} sends frames of one size of IPv4 and UDP only, without tags, of flows that take turns"
+    )]
+    NotSent {
+        /// The engine.
+        engine: EngineName,
+    },
+    /// The path has a tag of its own, and the plan another.
+    #[error("{0} tags frames itself, and the plan has vlan too")]
+    TwoTags(String),
     /// Nothing here builds such a path.
     #[error("{0} is on no path that this version can build")]
     NoSuchPath(String),
@@ -47,6 +58,10 @@ impl SetupError {
                 "measure with --engine af_packet",
                 "write host_queues = 1",
             )),
+            Self::NotSent { .. } => Some(Remedy::here(
+                "measure with --engine af_packet, which sends them",
+            )),
+            Self::TwoTags(_) => Some(Remedy::plan("remove vlan")),
             Self::NoSuchPath(_) => Some(Remedy::here(
                 "measure with the version that the plan is for",
             )),
@@ -71,7 +86,7 @@ impl SetupError {
     /// Whether every cell of the same path meets it.
     pub fn lasts(&self) -> bool {
         match self {
-            Self::OneQueue { .. } | Self::NoSuchPath(_) => true,
+            Self::OneQueue { .. } | Self::NoSuchPath(_) | Self::TwoTags(_) => true,
             Self::Path(error) => error.lasts(),
             _ => false,
         }
@@ -97,6 +112,7 @@ impl Coded for SetupError {
             Self::Check(error) => error.code(),
             Self::Net(error) => error.code(),
             Self::OneQueue { .. } => ProblemCode::TooManyQueues,
+            Self::NotSent { .. } | Self::TwoTags(_) => ProblemCode::EngineUnavailable,
             Self::NoSuchPath(_) => ProblemCode::NewerVersion,
             Self::Stamps(_) => ProblemCode::NoHardwareStamps,
         }

@@ -41,6 +41,7 @@ pub fn measure(
         flows: 1,
         stations: 1,
         vlan: None,
+        shape: of.shape,
     };
     // A veth pair always has its link.
     let silent = |_: Event<'_>| ();

@@ -8,6 +8,7 @@
 //! load that held.
 
 mod apart;
+mod bursts;
 mod curve;
 mod evidence;
 mod fate;
@@ -26,6 +27,7 @@ use nicety_model::{
     TrialRecord,
 };
 
+use crate::burst::BurstSearch;
 use crate::goal::GoalError;
 use crate::machine::{Left, Search};
 use crate::preset::{DEFAULT_MIN_LOAD, Settings};
@@ -59,6 +61,8 @@ pub struct CellPlan {
     pub latency_shares: Vec<f64>,
     /// Whether forwarding rate and loss are of interest there, too.
     pub curve: bool,
+    /// Searches for the longest burst without loss; 0 for none.
+    pub bursts: u32,
     /// Length of each latency trial.
     pub latency_trial: Duration,
     /// Lower bound of an earlier repeat or visit.
@@ -87,6 +91,7 @@ impl CellPlan {
             warm_up: Duration::from_secs(1),
             latency_shares: LATENCY_SHARES.to_vec(),
             curve: false,
+            bursts: 0,
             latency_trial: Duration::from_secs(1),
             expect: None,
             expect_further: Vec::new(),
@@ -121,6 +126,7 @@ impl CellPlan {
         self.settings.confirm = Duration::ZERO;
         self.settings.fate = Duration::ZERO;
         self.latency_shares.clear();
+        self.bursts = 0;
         self
     }
 
@@ -138,6 +144,7 @@ impl CellPlan {
                 seconds += f64::from(count) * each.as_secs_f64();
             }
         }
+        trials += BurstSearch::new(self.max, self.bursts).left();
         Left { trials, seconds }
     }
 }
@@ -167,6 +174,8 @@ enum Stage {
     /// After a confirm trial that failed; the number of such a trial, from 1.
     Further(Fps, u32),
     Latency(usize),
+    /// Bursts, until their search ends.
+    Burst,
     /// The number of a trial of fates, from 0.
     Fate(usize),
     Ended,
@@ -214,6 +223,7 @@ pub struct Cell {
     latency: Vec<nicety_model::LatencySummary>,
     curve: Vec<CurvePoint>,
     hardware: Vec<nicety_model::HardwareLatency>,
+    bursts: BurstSearch,
     /// Trials of fates.
     fates: Vec<TrialRecord>,
     notes: Vec<Note>,
@@ -237,6 +247,7 @@ impl Cell {
         }
         let nearest_ns = plan.nearest_ns.unwrap_or(f64::INFINITY);
         Ok(Self {
+            bursts: BurstSearch::new(plan.max, plan.bursts),
             plan,
             search,
             stage,
@@ -299,6 +310,10 @@ impl Cell {
                 let purpose = Purpose::Latency { load_ratio: share };
                 (purpose, load, duration, None)
             }
+            Stage::Burst => {
+                let (load, duration) = self.burst(self.bursts.next()?);
+                (Purpose::Burst, load, duration, None)
+            }
             Stage::Fate(number) => {
                 let (of, load) = *self.fates_wanted().get(number)?;
                 (Purpose::Fate { of }, load, settings.fate, None)
@@ -347,6 +362,11 @@ impl Cell {
                 return;
             }
         }
+        if self.stage() == Stage::Burst {
+            self.bursts.observe(bursts::shot(record));
+            self.stage = Stage::Burst;
+            return;
+        }
         if !self.tells_fates(record) && !self.counts(record) {
             self.invalid(record, &step);
             return;
@@ -384,6 +404,8 @@ impl Cell {
                 self.hardware(record, share);
                 self.stage = Stage::Latency(number + 1);
             }
+            // Observed above.
+            Stage::Burst => {}
             Stage::Fate(number) => {
                 self.fates.push(light(record));
                 self.stage = Stage::Fate(number + 1);

@@ -1,14 +1,22 @@
 //! Engines to try for a cell, in their order.
 
-use nicety_model::{CellKey, EngineChoice, EngineName, LimitKey, PathSpec};
+use nicety_model::{CellKey, EngineChoice, EngineName, LimitKey, PathSpec, Shape};
 
-/// The fixed engine of cells of `path`, even if another is faster: `af_packet` where frames are
-/// spread over receive queues of the host. Other engines send on the queue of their CPU, or on the
-/// first. A cell that names one queue is compared with those of several.
-pub fn bound(choice: EngineChoice, path: &PathSpec) -> Option<EngineName> {
-    path.named_host_queues()
-        .filter(|_| choice == EngineChoice::Auto)
-        .map(|_| EngineName::AfPacket)
+/// The fixed engine of a cell, even if another is faster: `af_packet` where frames are spread over
+/// receive queues of the host, or are not of one size of IPv4 and UDP. Other engines send on the queue
+/// of their CPU, or on the first. A cell that names one queue is compared with those of several.
+pub fn bound(choice: EngineChoice, key: &CellKey) -> Option<EngineName> {
+    let spread = key.path.named_host_queues().is_some();
+    let bound = choice == EngineChoice::Auto && (spread || !key.shape.is_plain());
+    bound.then_some(EngineName::AfPacket)
+}
+
+/// The engine that was asked for where it does not send the frames of a cell.
+pub fn sends_not(choice: EngineChoice, shape: &Shape) -> Option<EngineName> {
+    match choice {
+        EngineChoice::Auto | EngineChoice::Only(EngineName::AfPacket) => None,
+        EngineChoice::Only(engine) => (!shape.is_plain()).then_some(engine),
+    }
 }
 
 /// The engine that was asked for and the receive queues of `path`, of which it would reach one only.
@@ -25,7 +33,8 @@ pub fn limit_key(choice: EngineChoice, key: &CellKey) -> LimitKey {
     LimitKey {
         frame_size: key.frame_size_bytes,
         direction: key.direction,
-        engine: bound(choice, &key.path),
+        engine: bound(choice, key),
+        shape: key.shape.frames_only(),
     }
 }
 
@@ -48,6 +57,7 @@ pub fn order(taken: Option<EngineName>, veths: bool, pktgen: bool) -> &'static [
 #[cfg(test)]
 mod tests {
     use nicety_model::path::VmParams;
+    use nicety_model::{Direction, FrameSize};
 
     use super::*;
 
@@ -80,6 +90,14 @@ mod tests {
             })
         };
         let (auto, only) = (EngineChoice::Auto, EngineChoice::Only);
+        let key = |path: PathSpec, shape: Shape| CellKey {
+            path,
+            frame_size_bytes: FrameSize::SMALLEST,
+            direction: Direction::Uni,
+            flows: 1,
+            shape,
+        };
+        let bound = |choice, path: &PathSpec| bound(choice, &key(path.clone(), Shape::default()));
         assert_eq!(bound(auto, &path(None)), None);
         for queues in [1, 4] {
             let path = path(Some(queues));
@@ -94,5 +112,16 @@ mod tests {
             let refused = expected.map(|queues| (EngineName::Xdp, queues));
             assert_eq!(reaches_one_queue(xdp, &path(queues)), refused);
         }
+        // So do mixes, and headers that other engines do not make.
+        let shape = Shape {
+            dscp: Some(46),
+            ..Shape::default()
+        };
+        let unusual = key(path(None), shape);
+        assert_eq!(super::bound(auto, &unusual), Some(EngineName::AfPacket));
+        assert_eq!(super::bound(xdp, &unusual), None);
+        assert_eq!(sends_not(xdp, &shape), Some(EngineName::Xdp));
+        assert_eq!(sends_not(auto, &shape), None);
+        assert_eq!(sends_not(xdp, &Shape::default()), None);
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod binary;
 pub mod bounds;
+pub mod burst;
 pub mod cell;
 pub mod classify;
 pub mod demand;

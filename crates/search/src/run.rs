@@ -10,7 +10,7 @@ use crate::cell::CellPlan;
 use crate::preset::Settings;
 use crate::schedule::{Marks, Next, Outline, Schedule, Task};
 use crate::stats::median;
-use crate::{summary, visits};
+use crate::{burst, summary, visits};
 
 /// Wall time a trial takes beyond its sending: start, drain, counters.
 const TRIAL_OVERHEAD_S: f64 = 0.1;
@@ -36,6 +36,8 @@ pub struct RunView<'a> {
     /// Loads of the curve in per cent of the throughput, see
     /// [`SearchPlan::latency_load`](nicety_model::plan::SearchPlan::latency_load).
     pub latency_load: &'a [u32],
+    /// Whether the longest burst without loss is searched for.
+    pub bursts: bool,
     /// Visits of every cell.
     pub visits: u32,
     /// Its cells, in the plan's order.
@@ -58,7 +60,8 @@ pub struct Before {
 impl RunView<'_> {
     /// The order of the remaining work. `time_box` is for the whole run.
     pub fn schedule(&self, seed: u64, time_box: Option<Duration>) -> Schedule {
-        let plan = CellPlan::new(self.settings, UNKNOWN_LIMIT);
+        let mut plan = CellPlan::new(self.settings, UNKNOWN_LIMIT);
+        plan.bursts = if self.bursts { burst::REPEATS } else { 0 };
         let outline = Outline {
             repeats: self.visits,
             seed,
@@ -132,7 +135,7 @@ impl RunView<'_> {
             .path
             .interfaces()
             .and(before.line_mbps)
-            .map(|mbps| key.frame_size_bytes.line_rate(mbps))
+            .map(|mbps| key.line_rate(mbps))
             .filter(|line| line.0 <= max.0);
         let mut plan = CellPlan::new(self.settings, line.unwrap_or(max));
         let by_windows = self.settings.judges_windows();
@@ -147,6 +150,9 @@ impl RunView<'_> {
                 .map(|load| f64::from(*load) / 100.0);
             plan.latency_shares = shares.collect();
             plan.curve = true;
+        }
+        if self.bursts {
+            plan.bursts = burst::REPEATS;
         }
         // What stands for all visits is measured when all are made.
         if task.control.is_some() || by_windows && task.repeat != self.visits {

@@ -302,6 +302,7 @@ impl Sut {
             fate: None,
             forwarding_fps: frames.received as f64 / seconds,
             guests: Vec::new(),
+            sizes: Vec::new(),
             streams: Vec::new(),
             pacing: PacingReport {
                 offered_fps: offered.0,

@@ -39,6 +39,8 @@ pub const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// Quiet time after which the wait ends early. A path that holds a frame longer than this
 /// without passing any other is taken to have lost it.
 pub const DRAIN_QUIET: Duration = Duration::from_millis(40);
+/// The same after a burst: the next one finds an empty buffer, and a shaper that has its tokens back.
+pub const BURST_PAUSE: Duration = Duration::from_millis(100);
 
 /// A trial to run.
 #[derive(Debug, Clone, PartialEq)]
@@ -207,7 +209,10 @@ impl<'a> Trials<'a> {
             load: spec.load,
             duration: spec.duration,
             drain_max: DRAIN_MAX,
-            drain_quiet: DRAIN_QUIET,
+            drain_quiet: match spec.purpose {
+                Purpose::Burst => BURST_PAUSE,
+                _ => DRAIN_QUIET,
+            },
             trial: self.counter,
             rest: self.memory.rest(self.rest, spec.load.0),
             catch_up: overload(spec.purpose),
@@ -362,7 +367,7 @@ impl<'a> Trials<'a> {
 
 /// Whether a trial is to send as many frames as it can, and not to judge its load.
 fn overload(purpose: Purpose) -> bool {
-    matches!(purpose, Purpose::WarmUp)
+    matches!(purpose, Purpose::WarmUp | Purpose::Burst)
 }
 
 /// What stands in the way before the first frame.

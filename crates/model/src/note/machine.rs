@@ -125,6 +125,11 @@ notes! {
         "N023" "stamps-software" Info Condition
         StampsSoftware { why: String }
             => ("Time stamps are made in software at both ends. Hardware time stamps are not used: {why}."),
+
+        "N024" "engine-by-traffic" Info Condition
+        EngineByTraffic { engine: String }
+            => ("Mixes of sizes, IPv6, TCP, DSCP, VLAN tags of the plan, and flows by popularity use the engine \
+                 {engine}. The other engines do not send such frames."),
     }
 }
 

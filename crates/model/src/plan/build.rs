@@ -3,7 +3,9 @@
 use crate::fate::FateMode;
 use crate::frame::{Direction, FrameSize, RFC2544_SIZES};
 use crate::interface_name::{BadInterfaceName, LONGEST_INTERFACE_NAME, check_interface_name};
+use crate::mix::Mix;
 use crate::plan::{PathPlan, Plan, Preset, SearchPlan, Traffic};
+use crate::traffic::Shape;
 
 impl Plan {
     /// What `bench` runs without arguments: a kernel bridge, the seven sizes of RFC 2544 §9.1,
@@ -16,14 +18,17 @@ impl Plan {
                     .into_iter()
                     .filter_map(|bytes| FrameSize::new(bytes).ok())
                     .collect(),
+                mixes: Vec::new(),
                 directions: vec![Direction::Uni],
                 flows: vec![1],
+                shape: Shape::default(),
             },
             search: SearchPlan {
                 preset: None,
                 loss_ratio: None,
                 goals: Vec::new(),
                 latency_load: Vec::new(),
+                bursts: false,
                 repeats: 1,
                 confirm: None,
                 fate: FateMode::Auto,
@@ -61,6 +66,32 @@ impl Plan {
         Ok(self)
     }
 
+    /// The same plan with these mixes in place of its frame sizes: `--imix`. A default run is called by
+    /// them.
+    ///
+    /// # Errors
+    /// The first frame size that is too small for the plan's headers.
+    pub fn with_mixes(mut self, mixes: &[Mix]) -> Result<Self, TooSmall> {
+        let shape = self.traffic.shape;
+        let small = mixes
+            .iter()
+            .find_map(|mix| shape.with_mix(Some(*mix)).too_small(mix.largest()));
+        if let Some(size) = small {
+            return Err(TooSmall::new(size, &shape));
+        }
+        if self == Self::default_bridge() {
+            self.name = "imix".to_owned();
+        }
+        self.traffic.frame_sizes.clear();
+        self.traffic.mixes.clear();
+        for mix in mixes {
+            if !self.traffic.mixes.contains(mix) {
+                self.traffic.mixes.push(*mix);
+            }
+        }
+        Ok(self)
+    }
+
     /// The same plan with another search for the fate of lost frames: `--fate`.
     pub fn with_fate(mut self, fate: FateMode) -> Self {
         self.search.fate = fate;
@@ -76,10 +107,44 @@ impl Plan {
         self
     }
 
+    /// The same plan with a search for the longest burst without loss in every cell: `--bursts`.
+    pub fn with_bursts(mut self) -> Self {
+        self.search.bursts = true;
+        self
+    }
+
     /// The same plan with another preset: `--preset`.
     pub fn with_preset(mut self, preset: Preset) -> Self {
         self.search.preset = Some(preset);
         self
+    }
+}
+
+/// Frames too small for their headers, tags and nicety's stamp.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a frame of {size} bytes does not hold {headers} and nicety's stamp")]
+pub struct TooSmall {
+    /// The frame.
+    pub size: FrameSize,
+    /// Its headers in words.
+    pub headers: String,
+    /// Bytes of the smallest frame that does.
+    pub smallest: u16,
+}
+
+impl TooSmall {
+    /// A frame of a size with the headers of a shape.
+    pub(super) fn new(size: FrameSize, shape: &Shape) -> Self {
+        Self {
+            size,
+            headers: shape.headers(),
+            smallest: shape.smallest(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        format!("write frames of {} bytes or more", self.smallest)
     }
 }
 

@@ -87,16 +87,18 @@ impl Plan {
 
     /// The cells of one of the plan's paths.
     pub fn cells_of<'p>(&'p self, path: &PathPlan) -> impl Iterator<Item = CellKey> + use<'p> {
+        let traffic = &self.traffic;
         path.points().flat_map(move |point| {
-            self.traffic.frame_sizes.iter().flat_map(move |size| {
+            traffic.sizes().flat_map(move |(size, mix)| {
                 let point = point.clone();
-                self.traffic.directions.iter().flat_map(move |direction| {
+                traffic.directions.iter().flat_map(move |direction| {
                     let point = point.clone();
-                    self.traffic.flows.iter().map(move |flows| CellKey {
+                    traffic.flows.iter().map(move |flows| CellKey {
                         path: point.clone(),
-                        frame_size_bytes: *size,
+                        frame_size_bytes: size,
                         direction: *direction,
                         flows: *flows,
+                        shape: traffic.shape.with_mix(mix),
                     })
                 })
             })
@@ -107,7 +109,7 @@ impl Plan {
     fn cells_per_point(&self) -> u64 {
         let traffic = &self.traffic;
         product([
-            traffic.frame_sizes.len(),
+            traffic.frame_sizes.len() + traffic.mixes.len(),
             traffic.directions.len(),
             traffic.flows.len(),
         ])
@@ -119,7 +121,7 @@ impl Plan {
         let traffic = &self.traffic;
         let factors = [
             (points, "path setting"),
-            (traffic.frame_sizes.len() as u64, "frame size"),
+            (traffic.sizes().count() as u64, "frame size"),
             (traffic.directions.len() as u64, "direction"),
             (traffic.flows.len() as u64, "flow count"),
         ];

@@ -1,17 +1,19 @@
 //! A plan as it stands in a file: what [`Plan::parse`](crate::Plan::parse) reads,
 //! [`Plan::to_toml`](crate::Plan::to_toml) writes and `plan.schema.json` describes.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use toml::Spanned;
 
 use crate::fate::FateMode;
 use crate::frame::Direction;
+use crate::mix::Mix;
 use crate::path::Cpus;
 use crate::plan::goals::GoalFile;
 use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
 use crate::sock::{Family, SockTest};
-use crate::source::{EMPTY, List, Time, Top, Wrong, written_as_list};
+use crate::source::{EMPTY, List, Raw, Time, Top, Wrong, written_as_list};
+use crate::traffic::{MAX_NEW_FLOWS, Popularity, Tags, Transport};
 use crate::{integers, kind};
 
 /// Longest name of a plan, in characters.
@@ -67,10 +69,31 @@ pub(super) const TABLES: [Top; 4] = [
 pub(super) struct TrafficFile {
     /// Frame sizes in bytes with FCS.
     pub(super) frame_sizes: Option<List<FrameBytes>>,
+    /// Mixes of frame sizes (IMIX): weights and sizes, as in `7:64,4:594,1:1518`, or `simple`, `tolly`,
+    /// `ipsec`. With them, `frame_sizes` has no default.
+    #[schemars(with = "Option<List<String>>")]
+    pub(super) imix: Option<List<MixText>>,
     /// Directions.
     pub(super) directions: Option<List<Direction>>,
     /// Flows per direction.
     pub(super) flows: Option<List<Flows>>,
+    /// How often frames are of which flow: `uniform`, or `zipf:1.1` with the exponent of the
+    /// distribution.
+    #[schemars(with = "Option<String>")]
+    pub(super) popularity: Option<Spanned<PopularityText>>,
+    /// Flows that take the place of older ones per second and direction.
+    pub(super) new_flows_per_s: Option<NewFlows>,
+    /// IP version of the frames.
+    #[schemars(with = "Option<Family>")]
+    pub(super) family: Option<Spanned<Family>>,
+    /// Header behind IP's.
+    #[schemars(with = "Option<Transport>")]
+    pub(super) protocol: Option<Spanned<Transport>>,
+    /// DSCP of the frames.
+    pub(super) dscp: Option<Dscp>,
+    /// VLAN tag of the frames as they are sent, or two for QinQ: `100`, `"200.100"`.
+    #[schemars(with = "Option<TagsText>")]
+    pub(super) vlan: Option<Spanned<TagsText>>,
 }
 
 /// How the throughput is searched.
@@ -91,6 +114,9 @@ pub(super) struct SearchFile {
     /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput; 0 is one
     /// frame at a time. When absent, latency alone at 10, 50 and 90 %.
     pub(super) latency_load: Option<List<LoadPercent>>,
+    /// Whether the longest burst without loss is searched for in every cell, and with it the depth of the
+    /// path's buffer (RFC 9004).
+    pub(super) bursts: Option<bool>,
     /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
     /// `drops` in any case, `off` never; `hops` as `drops`, and how long frames are where.
     pub(super) fate: Option<FateMode>,
@@ -144,6 +170,8 @@ pub(super) struct SockFile {
 integers! {
     FrameBytes 64 to 9018, "bytes of the Ethernet frame with FCS, as in frame_sizes = [64, 1518]";
     Flows 1 to MAX_FLOWS, "whole numbers of flows, as in flows = 1";
+    NewFlows 0 to MAX_NEW_FLOWS, "flows that take the place of older ones per second, as in new_flows_per_s = 1000";
+    Dscp 0 to 63, "a DSCP from 0 to 63, as in dscp = 46";
     LoadPercent 0 to crate::curve::MAX_LOAD_PERCENT, "per cent of the throughput, as in latency_load = [0, 50, 90, 120]";
     Repeats 1 to MAX_REPEATS, "how often to measure every cell, as in repeats = 3";
     MessageBytes 0 to u32::MAX, "bytes of a message, as in message_bytes = [64, 1024]";
@@ -151,6 +179,94 @@ integers! {
     PerSecond 1 to 1_000_000_000, "transactions per second over all flows, as in rate = 1000";
     Neighbours 0 to MAX_NEIGHBOURS, "pairs that flood the same switch, as in neighbours = [0, 1]";
     SockRepeats 1 to 1_000, "how often to run every test, as in repeats = 3";
+}
+
+/// `imix`: a mix of frame sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct MixText(pub(super) Mix);
+
+kind!(
+    MixText,
+    "weights and frame sizes or a name in quotes, as in imix = \"7:64,4:594,1:1518\"",
+    |raw| {
+        let mix = raw.text()?.parse::<Mix>();
+        mix.map(Self)
+            .map_err(|error| told("imix", &error.to_string()))
+    }
+);
+
+/// `popularity`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PopularityText(pub(super) Popularity);
+
+kind!(
+    PopularityText,
+    "uniform or zipf in quotes, as in popularity = \"zipf:1.1\"",
+    |raw| {
+        let popularity = raw.text()?.parse::<Popularity>();
+        popularity
+            .map(Self)
+            .map_err(|error| told("popularity", &error.to_string()))
+    }
+);
+
+/// `vlan`: a tag or two.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TagsText(pub(super) Tags);
+
+kind!(
+    TagsText,
+    "a VLAN, or two in quotes, as in vlan = 100 or vlan = \"200.100\"",
+    |raw| {
+        let text = match raw {
+            Raw::Integer(id) => id.to_string(),
+            raw => raw.text()?.to_owned(),
+        };
+        let tags = text.parse::<Tags>();
+        tags.map(Self)
+            .map_err(|error| told("vlan", &error.to_string()))
+    }
+);
+
+impl JsonSchema for TagsText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "VlanTags".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "integer"] })
+    }
+}
+
+/// An error that says what is wrong, and behind a semicolon what to write.
+fn told(key: &str, error: &str) -> Wrong {
+    let (what, remedy) = error
+        .rsplit_once("; ")
+        .unwrap_or((error, "write another one"));
+    Wrong::value(format!("{key}: {what}"), remedy)
+}
+
+/// Written as they are read.
+macro_rules! written {
+    ($($name:ident)+) => {
+        $(impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(&self.0)
+            }
+        })+
+    };
+}
+
+written! { MixText PopularityText TagsText }
+
+impl From<Mix> for MixText {
+    fn from(mix: Mix) -> Self {
+        Self(mix)
+    }
 }
 
 /// A plan's name.

@@ -38,6 +38,9 @@ impl PlanFile {
             .is_empty()
             .then(|| Diagnostic::new(0, what, remedy));
         let mut diagnostics = Vec::from_iter(none);
+        if let Some(traffic) = &self.traffic {
+            diagnostics.extend(traffic.problems());
+        }
         if let Some(search) = &self.search {
             diagnostics.extend(search.goal_problems());
         }
@@ -66,6 +69,13 @@ impl PlanFile {
                 let sizes = sizes.filter_map(|size| FrameSize::new(size).ok());
                 plan.traffic.frame_sizes = sizes.collect();
             }
+            if let Some(mixes) = &traffic.imix {
+                plan.traffic.mixes = mixes.iter().map(|mix| mix.0).collect();
+                if traffic.frame_sizes.is_none() {
+                    plan.traffic.frame_sizes.clear();
+                }
+            }
+            plan.traffic.shape = traffic.shape();
             if let Some(directions) = &traffic.directions {
                 plan.traffic.directions = directions.iter().copied().collect();
             }
@@ -81,6 +91,7 @@ impl PlanFile {
             if let Some(loads) = numbers(&search.latency_load) {
                 plan = plan.with_latency_load(loads);
             }
+            plan.search.bursts = search.bursts.unwrap_or(false);
             plan.search.fate = search.fate.unwrap_or_default();
             if let Some(repeats) = search.repeats {
                 plan.search.repeats = repeats.0;
@@ -148,7 +159,12 @@ impl PlanFile {
         }
         let traffic = self.traffic.iter().flat_map(|traffic| {
             let sizes = of(&traffic.frame_sizes);
-            [sizes, of(&traffic.directions), of(&traffic.flows)]
+            [
+                sizes,
+                of(&traffic.imix),
+                of(&traffic.directions),
+                of(&traffic.flows),
+            ]
         });
         let paths = self.path.iter().flat_map(|path| path.get_ref().lists());
         let longest = traffic

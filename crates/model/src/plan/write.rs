@@ -4,7 +4,10 @@ use toml::Spanned;
 
 use crate::fate::FateMode;
 use crate::path::Cpus;
-use crate::plan::file::{Confidence, LossShare, Name, PlanFile, SearchFile, SockFile, TrafficFile};
+use crate::plan::file::{
+    Confidence, Dscp, LossShare, Name, NewFlows, PlanFile, PopularityText, SearchFile, SockFile,
+    TagsText, TrafficFile,
+};
 use crate::plan::path::{Interface, PathKind};
 use crate::plan::{HowOften, PathParams, PathPlan, Plan, SockClient, SockPlan};
 use crate::source::{List, Time};
@@ -30,19 +33,30 @@ fn list<T: Clone, F: From<T>>(values: &[T]) -> Option<List<F>> {
 impl From<&Plan> for PlanFile {
     fn from(plan: &Plan) -> Self {
         let (traffic, search) = (&plan.traffic, &plan.search);
-        let frames = !traffic.frame_sizes.is_empty();
+        let frames = !traffic.is_none();
+        let shape = traffic.shape;
         let sizes = traffic.frame_sizes.iter();
         let sizes: Vec<u32> = sizes.map(|size| u32::from(size.bytes())).collect();
         let traffic = TrafficFile {
             frame_sizes: list(&sizes),
             directions: list(&traffic.directions),
             flows: list(&traffic.flows),
+            imix: list(&traffic.mixes),
+            popularity: shape
+                .popularity
+                .map(|popularity| placeless(PopularityText(popularity))),
+            new_flows_per_s: shape.new_flows_per_s.map(NewFlows),
+            family: shape.family.map(placeless),
+            protocol: shape.protocol.map(placeless),
+            dscp: shape.dscp.map(|dscp| Dscp(dscp.into())),
+            vlan: shape.vlan.map(|tags| placeless(TagsText(tags))),
         };
         let search = SearchFile {
             preset: search.preset,
             loss_ratio: search.loss_ratio.map(LossShare),
             goals: list(&search.goals),
             latency_load: list(&search.latency_load),
+            bursts: search.bursts.then_some(true),
             repeats: Some(search.repeats.into()),
             confirm: search.confirm.map(Time),
             fate: (search.fate != FateMode::default()).then_some(search.fate),

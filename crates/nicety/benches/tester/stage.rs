@@ -150,6 +150,7 @@ impl Kind {
             flows,
             stations: 1,
             vlan: None,
+            shape: nicety_model::Shape::default(),
         };
         let cpu = vec![Some(cpus.sender)];
         match self {

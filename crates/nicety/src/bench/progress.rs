@@ -202,10 +202,7 @@ impl Observer for Preparing {
 
 fn words(stage: Stage<'_>) -> String {
     match stage {
-        Stage::Tester {
-            frame_size,
-            direction,
-        } => format!("the tester alone, {frame_size} bytes {direction}"),
+        Stage::Tester { size, direction } => format!("the tester alone, {size} {direction}"),
         Stage::Link { port, at_most } => {
             format!(
                 "waiting for the link of {port}, {} s at most",

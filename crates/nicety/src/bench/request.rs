@@ -86,11 +86,19 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
             .with_ports(ports)
             .map_err(|error| Failure::usage(anyhow!("--ports {ports}: {}", with_fix(&error))))?;
     }
+    if !args.imix.is_empty() {
+        plan = plan
+            .with_mixes(&args.imix)
+            .map_err(|error| Failure::usage(anyhow!("--imix: {error}; {}", error.remedy())))?;
+    }
     if let Some(preset) = args.preset {
         plan = plan.with_preset(preset);
     }
     if !args.latency_load.is_empty() {
         plan = plan.with_latency_load(args.latency_load.iter().flatten().copied().collect());
+    }
+    if args.bursts {
+        plan = plan.with_bursts();
     }
     if let Some(fate) = args.fate {
         plan = plan.with_fate(fate);

@@ -7,8 +7,9 @@ use std::time::Duration;
 use clap::Args;
 use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_model::curve::{MAX_LOAD_PERCENT, WHOLE_CURVE};
+use nicety_model::mix::MixError;
 use nicety_model::plan::Preset;
-use nicety_model::{EngineChoice, FateMode, Verdict};
+use nicety_model::{EngineChoice, FateMode, Mix, Verdict};
 use nicety_port::probes::Stamps;
 
 use super::output::FormatArgs;
@@ -19,6 +20,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety bench                         a kernel bridge, seven frame sizes, 4 min
   nicety bench plans/bridge-default.toml -o runs/mine
   nicety bench --ports eth1,eth2       whatever lies between two interfaces
+  nicety bench --imix simple           frames of 64, 594 and 1518 bytes, 7 to 4 to 1
   nicety bench plan.toml --preset std -t 2h
   nicety bench --resume runs/mine      go on after Ctrl-C, even after kill -9
   nicety bench plan.toml --keep nightly     store the run for nicety runs trend
@@ -34,8 +36,12 @@ pub struct BenchArgs {
     /// Measure between two existing interfaces instead of a path made by nicety.
     #[arg(long, value_name = "A,B", help_heading = heading::WHAT)]
     pub ports: Option<String>,
+    /// Send this mix of frame sizes in place of the plan's sizes: simple, tolly, ipsec, or weights and sizes, as
+    /// in 7:64,4:594,1:1518. Repeat it for several mixes.
+    #[arg(long, value_name = "MIX", value_parser = mix, help_heading = heading::WHAT)]
+    pub imix: Vec<Mix>,
     /// Go on with an interrupted run.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "preset", "latency_load", "fate", "seed"], help_heading = heading::WHAT)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "imix", "preset", "latency_load", "bursts", "fate", "seed"], help_heading = heading::WHAT)]
     pub resume: Option<PathBuf>,
     /// Send and count with this engine.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = words::ENGINE, help_heading = heading::HOW)]
@@ -50,6 +56,10 @@ pub struct BenchArgs {
     /// at a time; curve is 0,10,25,50,75,90,100,120. Without it, the plan decides.
     #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = latency_load, help_heading = heading::HOW)]
     pub latency_load: Vec<Vec<u32>>,
+    /// Search for the longest burst without loss too, at the highest rate, and with it the depth of the path's
+    /// buffer (RFC 9004). Without it, the plan decides.
+    #[arg(long, help_heading = heading::HOW)]
+    pub bursts: bool,
     /// Follow lost frames to where the kernel drops them, and with hops find out where frames wait, in trials of
     /// their own. Without it, the plan decides.
     #[arg(long, value_name = "MODE", value_parser = words::FATE, help_heading = heading::HOW)]
@@ -113,6 +123,11 @@ fn latency_load(text: &str) -> Result<Vec<u32>, String> {
         .ok_or_else(|| {
             format!("write per cent of the throughput up to {MAX_LOAD_PERCENT}, as in 0,50,90,120, or curve")
         })
+}
+
+/// `--imix`.
+fn mix(text: &str) -> Result<Mix, String> {
+    text.parse().map_err(|error: MixError| error.to_string())
 }
 
 /// `--keep`: empty without a label.

@@ -53,7 +53,7 @@ fn the_page_about_measuring() {
     let dir = open_dir();
     let before = Before::now(dir.path());
     let page = include_str!("../../../../docs/guide/bench.md");
-    assert_eq!(follow(page, dir.path()), 14);
+    assert_eq!(follow(page, dir.path()), 15);
     for file in ["first.html", "first.csv", "first.md", "trend.html"] {
         assert!(dir.path().join(file).exists(), "{file}");
     }

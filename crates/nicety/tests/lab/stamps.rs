@@ -85,6 +85,7 @@ fn latency_trial(path: &ExternalPath, prober: &Prober) -> TrialRecord {
         flows: 1,
         stations: 1,
         vlan: None,
+        shape: nicety_model::Shape::default(),
     };
     let [a, b] = path.ports().each_ref().map(|port| {
         let spec = PortSpec {

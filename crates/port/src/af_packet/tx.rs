@@ -44,6 +44,17 @@ pub(crate) struct TxSocket {
     frames: Box<[u8]>,
     messages: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
+    /// Where frames have several sizes.
+    several: Option<Several>,
+}
+
+/// A buffer for each of several frame sizes at every place of a batch.
+#[derive(Debug)]
+struct Several {
+    /// Bytes of the frames of each size.
+    lengths: Vec<usize>,
+    /// Which of them is sent next at each place.
+    chosen: [usize; BATCH],
 }
 
 // SAFETY: all raw pointers are made anew before they are used and point into boxes of this value.
@@ -76,13 +87,52 @@ impl TxSocket {
             frames: vec![0; BATCH * frame_bytes].into_boxed_slice(),
             messages: vec![message; BATCH].into_boxed_slice(),
             vectors: vec![vector; BATCH].into_boxed_slice(),
+            several: None,
         })
+    }
+
+    /// Makes room for frames of these lengths, none of them longer than what the socket was opened for, at
+    /// every place of a batch.
+    pub(crate) fn several(&mut self, lengths: &[usize]) {
+        self.frames = vec![0; BATCH * lengths.len() * self.frame_bytes].into_boxed_slice();
+        self.several = Some(Several {
+            lengths: lengths.to_vec(),
+            chosen: [0; BATCH],
+        });
+    }
+
+    /// Has the frame at place `n` be the one of size number `size`; its buffer.
+    pub(crate) fn choose(&mut self, n: usize, size: usize) -> &mut [u8] {
+        let Some(several) = &mut self.several else {
+            return Frames::frame(self, n);
+        };
+        several.chosen[n] = size;
+        let start = (n * several.lengths.len() + size) * self.frame_bytes;
+        &mut self.frames[start..start + self.frame_bytes]
     }
 
     /// Points the messages at the frames. Done for each batch: whoever filled a frame has borrowed all of
     /// them since, and pointers made before that are not valid any more.
     fn point(&mut self, count: usize) {
         let vectors = self.vectors.as_mut_ptr();
+        if let Some(several) = &self.several {
+            let sizes = several.lengths.len();
+            let frames = self.frames.chunks_exact_mut(self.frame_bytes * sizes);
+            let chosen = several.chosen.iter();
+            let batch = frames.zip(chosen).zip(&mut self.messages).take(count);
+            for (n, ((frames, size), message)) in batch.enumerate() {
+                let frame = &mut frames[size * self.frame_bytes..][..several.lengths[*size]];
+                // SAFETY: there are as many vectors as messages, and nobody else holds one.
+                unsafe {
+                    let vector = vectors.add(n);
+                    (*vector).iov_base = frame.as_mut_ptr().cast();
+                    (*vector).iov_len = frame.len();
+                    message.msg_hdr.msg_iov = vector;
+                }
+                message.msg_hdr.msg_iovlen = 1;
+            }
+            return;
+        }
         let frames = self.frames.chunks_exact_mut(self.frame_bytes);
         for (n, (frame, message)) in frames.zip(&mut self.messages).take(count).enumerate() {
             // SAFETY: there are as many vectors as messages, and nobody else holds one.

@@ -4,10 +4,11 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nicety_account::Account;
-use nicety_packet::{CheckCorruption, Expect};
+use nicety_packet::CheckCorruption;
 
-use super::rx::RxRing;
-use super::tx::{BATCH, TxSocket};
+use super::mixed::{Out, Wanted};
+use super::rx::{Received, RxRing};
+use super::tx::BATCH;
 use crate::clock::monotonic_ns;
 use crate::engine::{Stop, WorkerUse};
 use crate::error::PortError;
@@ -16,7 +17,6 @@ use crate::pin;
 use crate::rest::Rests;
 use crate::sending::Sending;
 use crate::slots::SentTimes;
-use crate::stamped::Stamped;
 
 /// Frames read from a ring before the sender gets its turn again.
 const RX_BURST: usize = 64;
@@ -26,7 +26,7 @@ const CHECK_NS: u64 = 50_000_000;
 /// A port's sending half.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    pub(crate) out: Stamped<TxSocket>,
+    pub(crate) out: Out,
     /// When the frames of the last trial were sent.
     pub(crate) times: SentTimes,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Sender {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     pub(crate) ring: RxRing,
-    pub(crate) expect: Expect,
+    pub(crate) expect: Wanted,
     pub(crate) account: Account,
 }
 
@@ -116,7 +116,7 @@ fn poll(
             next_check_ns = now + CHECK_NS;
             senders
                 .iter()
-                .try_for_each(|active| active.sender.out.socket.check_up())?;
+                .try_for_each(|active| active.sender.out.check_up())?;
             receivers
                 .iter()
                 .try_for_each(|receiver| receiver.ring.check_up())?;
@@ -149,7 +149,7 @@ fn poll(
     Ok(senders
         .iter()
         .map(|active| Sending {
-            stream: active.sender.out.stream,
+            stream: active.sender.out.stream(),
             sent: active.pacer.used(),
             refused_by_path: active.refused_by_path,
             first_ns: active.first_ns,
@@ -175,8 +175,7 @@ fn send(active: &mut Active<'_>, shared: &Shared<'_>, now: u64) -> Result<(), Po
     let sender = &mut *active.sender;
     let first = active.pacer.used();
     let tx_ns = monotonic_ns();
-    sender.out.stamp_all(due, first, shared.trial, tx_ns)?;
-    let sent = sender.out.socket.send(due)?;
+    let sent = sender.out.send(due, first, shared.trial, tx_ns)?;
     if active.first_ns == 0 {
         active.first_ns = tx_ns;
     }
@@ -194,9 +193,16 @@ fn receive(receiver: &mut Receiver, shared: &Shared<'_>) -> usize {
         expect,
         account,
     } = receiver;
-    ring.poll(RX_BURST, |frame| {
-        let seen = expect.classify(frame.bytes, CheckCorruption::Full);
-        let at_ns = (frame.realtime_ns - shared.realtime_offset_ns).max(0) as u64;
-        account.on_frame(&seen, at_ns);
-    })
+    let at_ns =
+        |frame: &Received<'_>| (frame.realtime_ns - shared.realtime_offset_ns).max(0) as u64;
+    match expect {
+        Wanted::Plain(expect) => ring.poll(RX_BURST, |frame| {
+            let seen = expect.classify(frame.bytes, CheckCorruption::Full);
+            account.on_frame(&seen, at_ns(&frame));
+        }),
+        Wanted::Mixed(expect) => ring.poll(RX_BURST, |frame| {
+            let seen = expect.classify(frame.bytes, CheckCorruption::Full);
+            account.on_frame(&seen, at_ns(&frame));
+        }),
+    }
 }

@@ -63,6 +63,7 @@ fn traffic(size: u16, direction: Direction) -> TrafficSpec {
         flows: 3,
         stations: 1,
         vlan: None,
+        shape: nicety_model::Shape::default(),
     }
 }
 

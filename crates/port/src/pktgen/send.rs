@@ -249,6 +249,7 @@ mod tests {
             flows: 1,
             stations: 1,
             vlan: None,
+            shape: nicety_model::Shape::default(),
         };
         let [a, _] = templates([&spec("a", 1), &spec("b", 2)], traffic).unwrap();
         a

@@ -65,5 +65,6 @@ fn traffic(size: u16, flows: u32) -> TrafficSpec {
         flows,
         stations: 1,
         vlan: None,
+        shape: nicety_model::Shape::default(),
     }
 }

@@ -15,7 +15,10 @@ pub(super) fn first<'a, 'r>(groups: &'a [Group<'r>]) -> Option<&'a Group<'r>> {
 
 /// The number of a cell; of several series the path is named.
 pub(super) fn of(group: &Group<'_>, several: bool) -> Headline {
-    let size = format!("{} B", group.key.frame_size_bytes);
+    let size = match group.key.shape.imix {
+        Some(_) => group.key.size_name(),
+        None => format!("{} B", group.key.frame_size_bytes),
+    };
     let mut beside = Vec::new();
     if let Some(mbps) = group.told_mbps() {
         beside.push(number::bit_rate(mbps));

@@ -41,9 +41,7 @@ pub(super) fn of(run: &Run, group: &Group<'_>) -> Vec<String> {
 fn found(run: &Run, group: &Group<'_>) -> Vec<String> {
     let at_line_rate = pick::link_speed(run)
         .zip(group.throughput_fps())
-        .is_some_and(|((mbps, _), fps)| {
-            fps >= AT_LINE_RATE * group.key.frame_size_bytes.line_rate(mbps).0
-        });
+        .is_some_and(|((mbps, _), fps)| fps >= AT_LINE_RATE * group.key.line_rate(mbps).0);
     if at_line_rate {
         return vec!["The limit was the link.".to_owned()];
     }

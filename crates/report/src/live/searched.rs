@@ -20,6 +20,7 @@ pub fn words(now: &Now, look: Look) -> String {
         Purpose::WarmUp => format!("warming up at {load}"),
         Purpose::Search => format!("{}, trying {load}", known(now, look)),
         Purpose::Confirm => format!("{}, confirming {load}", known(now, look)),
+        Purpose::Burst => format!("sending bursts at {load}"),
         Purpose::Fate { .. } => format!("following lost frames at {load}"),
         Purpose::Latency { load_ratio } => {
             format!("latency at {:.0} %: {load}", load_ratio * 100.0)

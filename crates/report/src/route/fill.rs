@@ -99,9 +99,9 @@ fn about_guests(group: &Group<'_>) -> String {
 fn title(group: &Group<'_>) -> String {
     let key = group.key;
     format!(
-        "{}, {} bytes, {}",
+        "{}, {}, {}",
         key.path_name(),
-        key.frame_size_bytes,
+        key.size_words(),
         pick::direction(key.direction)
     )
 }

@@ -31,7 +31,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             "path" Name: Cell::from(path(g)).anchored(figure::anchor("result", g.name), g.name);
             "direction" Text: g.key.direction;
             "cell" Place: cell(g).map(|number| Cell::count(*number));
-            "bytes" Number: g.key.frame_size_bytes;
+            "bytes" Number: bytes(g);
             "frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps()).interval(g.interval_text());
             "interval" Number: Cell::of(g.interval_text()).details(g.half_width_text());
             held Number: (!older(g)).then(|| g.held_text());
@@ -83,9 +83,23 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
 }
 
 fn path(group: &Group<'_>) -> String {
-    match group.key.flows {
-        0 | 1 => group.key.path_name(),
-        many => format!("{}, {many} flows", group.key.path_name()),
+    let mut path = group.key.path_name();
+    if group.key.flows > 1 {
+        path.push_str(&format!(", {} flows", group.key.flows));
+    }
+    for word in group.key.shape.words() {
+        path.push_str(&format!(", {word}"));
+    }
+    path
+}
+
+/// The frame size, or the mix.
+fn bytes(group: &Group<'_>) -> Cell {
+    let key = group.key;
+    let cell = Cell::from(key.size_name());
+    match key.shape.imix {
+        Some(mix) => cell.by(Some(mix.mean_bytes())),
+        None => cell,
     }
 }
 

@@ -69,7 +69,7 @@ fn fps_text(goal: &GoalSummary) -> String {
 }
 
 fn mbps(group: &Group<'_>, goal: &GoalSummary) -> Option<f64> {
-    let mbps = group.key.frame_size_bytes.l1_mbps(Fps(fps(goal)?));
+    let mbps = group.key.l1_mbps(Fps(fps(goal)?));
     Some(match fps(goal).zip(interval(goal)) {
         Some((fps, ends)) => number::rounded(mbps, number::digits(fps, ends)),
         None => mbps,

@@ -18,7 +18,9 @@ const ROWS: usize = 120;
 
 /// The map; nothing for less than two paths or sizes, which a figure shows better.
 pub(super) fn map(groups: &[Group<'_>], medium: Medium) -> Option<Table> {
-    let (series, sizes) = (pick::series(groups), ranking::sizes(groups));
+    let (mut series, sizes) = (pick::series(groups), ranking::sizes(groups));
+    // A mix has no frame size.
+    series.retain(|(_, cells)| cells.iter().all(|group| group.key.shape.imix.is_none()));
     if series.len() < 2 || sizes.len() < 2 {
         return None;
     }
@@ -34,7 +36,8 @@ pub(super) fn map(groups: &[Group<'_>], medium: Medium) -> Option<Table> {
     for (key, cells) in series.iter().take(drawn) {
         let mut row = vec![Cell::from(key.to_string())];
         row.extend(sizes.iter().map(|size| {
-            let best = best.get(&(key.direction, key.flows, *size)).copied();
+            let best = best.get(&(key.direction, key.flows, *size, key.traffic.clone()));
+            let best = best.copied();
             let cell = cells.iter().find(|g| g.key.frame_size_bytes == *size);
             square(cell.copied(), best.unwrap_or(0.0))
         }));
@@ -51,13 +54,14 @@ pub(super) fn map(groups: &[Group<'_>], medium: Medium) -> Option<Table> {
 }
 
 /// The fastest of every direction, number of flows and frame size: only these compare.
-fn best(groups: &[Group<'_>]) -> BTreeMap<(Direction, u32, FrameSize), f64> {
+fn best(groups: &[Group<'_>]) -> BTreeMap<(Direction, u32, FrameSize, String), f64> {
     let mut best = BTreeMap::new();
     for group in groups {
         let key = (
             group.key.direction,
             group.key.flows,
             group.key.frame_size_bytes,
+            group.key.traffic_words(),
         );
         let most: &mut f64 = best.entry(key).or_default();
         *most = most.max(group.throughput_fps().unwrap_or(0.0));

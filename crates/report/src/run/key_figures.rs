@@ -83,15 +83,15 @@ pub(super) fn tiles(groups: &[Group<'_>]) -> Markup {
 /// `Throughput, smallest frames`, where the cell has the smallest of several sizes (`end`); else
 /// its size.
 fn title(what: &str, of: &Group<'_>, cells: &[&Group<'_>], end: Ordering) -> String {
-    let size = of.key.frame_size_bytes;
+    let key = of.key;
     let (is_end, word) = match end {
         Ordering::Less => (cells.first(), "smallest"),
         _ => (cells.last(), "largest"),
     };
-    let is_end = is_end.is_some_and(|cell| cell.key.frame_size_bytes == size);
+    let is_end = is_end.is_some_and(|cell| cell.key.size_name() == key.size_name());
     match is_end && cells.len() > 1 {
         true => format!("{what}, {word} frames"),
-        false => format!("{what}, {size} bytes"),
+        false => format!("{what}, {}", key.size_words()),
     }
 }
 
@@ -106,7 +106,7 @@ fn figures(measured: &[&Group<'_>], cells: &[&Group<'_>]) -> Vec<Tile> {
             title: "Capacity under overload".to_owned(),
             value: number::short(capacity),
             unit: "frames/s",
-            detail: format!("{} bytes", first.key.frame_size_bytes),
+            detail: first.key.size_words(),
         });
     }
     if let Some(rate) = last.told_mbps() {
@@ -119,7 +119,7 @@ fn figures(measured: &[&Group<'_>], cells: &[&Group<'_>]) -> Vec<Tile> {
             title: title("On the wire", last, cells, Ordering::Greater),
             value,
             unit,
-            detail: format!("{} bytes, L1", last.key.frame_size_bytes),
+            detail: format!("{}, L1", last.key.size_words()),
         });
     }
     if let Some(latency) = first.latency() {
@@ -131,9 +131,9 @@ fn figures(measured: &[&Group<'_>], cells: &[&Group<'_>]) -> Vec<Tile> {
             value: number::micros(latency.p99),
             unit: "µs",
             detail: format!(
-                "median {} µs{load}, {} bytes",
+                "median {} µs{load}, {}",
                 number::micros(latency.p50),
-                first.key.frame_size_bytes
+                first.key.size_words()
             ),
         });
     }

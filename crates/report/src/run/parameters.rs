@@ -80,14 +80,20 @@ fn varying<'a>(cells: &[Cell<'a, '_>]) -> Vec<&'a str> {
 
 /// Maps where two parameters or more vary, each for the smallest frames, which tell the most.
 fn maps<'a, 'r>(groups: &'a [Group<'r>]) -> Vec<Map<'a, 'r>> {
-    let mut alike: BTreeMap<(&str, Direction, u32), Vec<&Group<'_>>> = BTreeMap::new();
+    let mut alike: BTreeMap<(&str, Direction, u32, String), Vec<&Group<'_>>> = BTreeMap::new();
     for group in groups {
-        let key = (group.key.kind(), group.key.direction, group.key.flows);
+        let traffic = group.key.traffic_words();
+        let key = (
+            group.key.kind(),
+            group.key.direction,
+            group.key.flows,
+            traffic,
+        );
         alike.entry(key).or_default().push(group);
     }
     alike
         .into_iter()
-        .filter_map(|((kind, direction, flows), mut cells)| {
+        .filter_map(|((kind, direction, flows, _), mut cells)| {
             let size = cells.iter().map(|group| group.key.frame_size_bytes).min()?;
             cells.retain(|group| group.key.frame_size_bytes == size);
             let cells: Vec<Cell<'_, '_>> = cells.into_iter().map(Cell::of).collect();

@@ -88,7 +88,11 @@ struct MissingPoint {
 fn limit_lines(run: &Run, (low, high): (FrameSize, FrameSize)) -> Vec<Vec<(FrameSize, f64)>> {
     let mut lines: BTreeMap<_, Vec<(FrameSize, f64)>> = BTreeMap::new();
     for (key, fps) in &run.tester_limit_fps {
-        if fps.is_finite() && *fps > 0.0 && (low..=high).contains(&key.frame_size) {
+        if fps.is_finite()
+            && *fps > 0.0
+            && key.shape.is_plain()
+            && (low..=high).contains(&key.frame_size)
+        {
             let line = lines.entry((key.direction, key.engine)).or_default();
             line.push((key.frame_size, *fps));
         }
@@ -125,7 +129,7 @@ impl Throughput {
         let mut missing: Vec<MissingPoint> = groups.iter().filter_map(missing).collect();
         missing.sort_by_key(|point| point.size);
         let sizes = || {
-            let shown = cells().map(|group| group.key.frame_size_bytes);
+            let shown = cells().map(|group| group.key.mean_size());
             shown.chain(missing.iter().map(|point| point.size))
         };
         let (low, high) = sizes().min().zip(sizes().max())?;
@@ -393,7 +397,7 @@ fn missing(group: &Group<'_>) -> Option<MissingPoint> {
     let reason = group.notes().into_iter().next();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
     Some(MissingPoint {
-        size: group.key.frame_size_bytes,
+        size: group.key.mean_size(),
         told: format!("{}: no number, {}{reason}", group.name, group.verdict()),
     })
 }
@@ -401,7 +405,7 @@ fn missing(group: &Group<'_>) -> Option<MissingPoint> {
 fn point(group: &Group<'_>) -> Option<SizePoint> {
     let extremes = group.extremes_fps();
     Some(SizePoint {
-        size: group.key.frame_size_bytes,
+        size: group.key.mean_size(),
         fps: group.throughput_fps()?,
         bar: group.interval().or(extremes),
         repeats: match extremes {

@@ -79,6 +79,7 @@ fn purpose(purpose: Purpose) -> String {
         Purpose::Fate {
             of: FateOf::Latency,
         } => "hops".to_owned(),
+        Purpose::Burst => "burst".to_owned(),
         Purpose::Latency { load_ratio } => format!("latency at {}", number::share(load_ratio)),
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn few(plan: &Plan) -> Option<RunNote> {
         _ => None,
     });
     let (queues, flows) = (queues.max()?, *plan.traffic.flows.iter().min()?);
-    let few = flows < queues && !plan.traffic.frame_sizes.is_empty();
+    let few = flows < queues && !plan.traffic.is_none();
     few.then_some(RunNote::FewFlows {
         flows,
         host_queues: queues,

@@ -52,7 +52,7 @@ impl Session {
     fn look(&self, key: &CellKey) -> Option<Refused> {
         let bench = &self.bench;
         let path = bench.paths.check(key, &bench.machine.placement);
-        let error = path.and_then(|()| bench.engines.check(&key.path)).err()?;
+        let error = path.and_then(|()| bench.engines.check(key)).err()?;
         error.rules_out().then(|| refused(&error))
     }
 

@@ -388,6 +388,7 @@ fn switch(
         frame_size_bytes: FrameSize::new(LARGEST).map_err(failed)?,
         direction: Direction::Bi,
         flows: 1,
+        shape: nicety_model::Shape::default(),
     };
     let mut path = builder::path(&key, placement).map_err(refused)?;
     let neighbours = beside(path.as_mut(), pairs);

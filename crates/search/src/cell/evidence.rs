@@ -107,7 +107,7 @@ impl Cell {
         notes.extend(self.notes.iter().cloned());
         // Its repeat tells more of where frames were lost.
         let told = self.overload_fate().or(overload);
-        let size = context.key.frame_size_bytes;
+        let key = &context.key;
         CellResult {
             schema: SCHEMA,
             cell: context.key.name(),
@@ -126,14 +126,15 @@ impl Cell {
             window_s: throughput
                 .filter(|_| self.by_windows())
                 .map(|fps| window::of(fps.0, self.plan.settings.loss_ratio).as_secs_f64()),
-            throughput_l1_mbps: throughput.map(|fps| size.l1_mbps(fps)),
-            throughput_l2_mbps: throughput.map(|fps| size.l2_mbps(fps)),
+            throughput_l1_mbps: throughput.map(|fps| key.l1_mbps(fps)),
+            throughput_l2_mbps: throughput.map(|fps| key.l2_mbps(fps)),
             tester_limit_fps: context.tester_limit.map(|fps| fps.0),
             confirm,
             held: self.held(),
             latency_us: self.typical_latency(),
             latency_by_load_us: self.latency.clone(),
             curve: self.curve.clone(),
+            back_to_back: self.back_to_back(),
             hardware_latency: self.hardware.clone(),
             loss_ledger: self
                 .confirm
@@ -151,6 +152,10 @@ impl Cell {
                 .confirm
                 .as_ref()
                 .map_or_else(Vec::new, |r| r.guests.clone()),
+            sizes: self
+                .confirm
+                .as_ref()
+                .map_or_else(Vec::new, |r| r.sizes.clone()),
             cpu,
             disturbance: context.disturbance,
             cache_line_ns: median(&self.cache_lines_ns),

@@ -12,13 +12,18 @@ use super::{Cell, Stage};
 const ABOVE_CAPACITY: f64 = 1.25;
 
 impl Cell {
-    /// The stage; after the last latency trial that of the fates, and after these the end.
+    /// The stage; after the last latency trial that of bursts, then that of the fates, and after these the end.
     pub(super) fn stage(&self) -> Stage {
         let latencies = self.plan.latency_shares.len();
         match self.stage {
             Stage::Latency(number) if number >= latencies || self.level().is_none() => {
-                self.fate_stage(0)
+                // What is known of the buffer without a throughput is not worth its bursts.
+                match self.bursts.next().filter(|_| self.level().is_some()) {
+                    Some(_) => Stage::Burst,
+                    None => self.fate_stage(0),
+                }
             }
+            Stage::Burst if self.bursts.next().is_none() => self.fate_stage(0),
             Stage::Fate(number) => self.fate_stage(number),
             stage => stage,
         }

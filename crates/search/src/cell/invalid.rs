@@ -121,7 +121,7 @@ impl Cell {
                 self.stage = Stage::Latency(number + 1);
             }
             Stage::Fate(number) => self.stage = Stage::Fate(number + 1),
-            Stage::Ended => {}
+            Stage::Burst | Stage::Ended => {}
         }
     }
 

@@ -30,7 +30,7 @@ impl Cell {
         let confirms = match self.stage {
             Stage::WarmUp | Stage::Search => u32::from(confirm > 0.0 && self.confirm.is_none()),
             Stage::EarlyConfirm(_) | Stage::Confirm(_) | Stage::Further(..) => 1,
-            Stage::Latency(_) | Stage::Fate(_) | Stage::Ended => 0,
+            Stage::Latency(_) | Stage::Burst | Stage::Fate(_) | Stage::Ended => 0,
         };
         let fate = self.plan.settings.fate.as_secs_f64();
         let fates = match self.stage() {
@@ -40,11 +40,15 @@ impl Cell {
             _ => 0,
         };
         let (latencies, latency_s) = match self.stage {
-            Stage::Fate(_) | Stage::Ended => (0, 0.0),
+            Stage::Burst | Stage::Fate(_) | Stage::Ended => (0, 0.0),
             Stage::Latency(number) => latency(number),
             _ => latency(0),
         };
-        left.trials += confirms + latencies + fates;
+        let bursts = match self.stage {
+            Stage::Fate(_) | Stage::Ended => 0,
+            _ => self.bursts.left(),
+        };
+        left.trials += confirms + latencies + fates + bursts;
         left.seconds += f64::from(confirms) * confirm + latency_s + f64::from(fates) * fate;
         let overhead = if self.index > 0 {
             ((self.wall_s - self.traffic_s) / f64::from(self.index)).max(0.0)

@@ -23,6 +23,7 @@ pub(crate) fn context() -> CellContext {
             frame_size_bytes: FrameSize::new(64).unwrap(),
             direction: Direction::Uni,
             flows: 1,
+            shape: nicety_model::Shape::default(),
         },
         repeat: 1,
         control: None,
@@ -70,6 +71,7 @@ fn purposes(records: &[TrialRecord]) -> String {
         Purpose::Search => 's',
         Purpose::Confirm => 'c',
         Purpose::Latency { .. } => 'l',
+        Purpose::Burst => 'B',
         Purpose::Fate { .. } => 'f',
     };
     records.iter().map(letter).collect()
@@ -606,4 +608,43 @@ fn a_curve_has_rate_loss_and_latency_from_one_frame_at_a_time_to_overload() {
     let mut cell = Cell::new(self::plan(Preset::Robust)).unwrap();
     run(&mut cell, &mut Sut::new(clean(), 1), |_| {});
     assert!(cell.finish(context()).curve.is_empty());
+}
+
+/// A path with a buffer of 500 frames from which 100,000 are taken per second.
+#[test]
+fn bursts_find_the_buffer_after_everything_else() {
+    let mut cell = Cell::new(CellPlan {
+        bursts: 3,
+        ..CellPlan::new(Settings::of(Preset::Std, 0.0001), Fps(1e6))
+    })
+    .unwrap();
+    let mut sut = Sut::new(Path::Fixed { capacity: 1e5 }, 1);
+    let mut bursts = 0;
+    while let Some(step) = cell.next() {
+        let seconds = step.duration.as_secs_f64();
+        let mut record = sut.record(step.purpose, step.load, seconds);
+        if step.purpose == Purpose::Burst {
+            bursts += 1;
+            let frames = &mut record.frames;
+            assert_eq!(frames.sent, step.load.frames_in(seconds));
+            let over = (frames.sent as f64 * 0.9 - 500.0).max(0.0);
+            frames.lost = over as u64;
+            frames.received = frames.sent - frames.lost;
+        } else {
+            assert_eq!(bursts, 0, "{:?}", step.purpose);
+        }
+        cell.observe(&record);
+    }
+    let result = cell.finish(context());
+    let found = result.back_to_back.unwrap();
+    assert!(bursts > 0 && !found.at_least, "{found:?}");
+    assert_eq!((found.repeats, found.rate_fps), (3, 1e6));
+    let depth = found.buffer_frames.unwrap();
+    assert!((depth - 500.0).abs() < 12.0, "{found:?}");
+    // A brief visit has none.
+    let plan = CellPlan {
+        bursts: 3,
+        ..plan(Preset::Std)
+    };
+    assert_eq!(plan.brief().bursts, 0);
 }

@@ -18,6 +18,7 @@ fn view<'a>(preset: Preset, cells: &'a [CellKey], results: &'a [CellResult]) -> 
         settings,
         goals: &[],
         latency_load: &[],
+        bursts: false,
         visits: settings.visits(1),
         cells,
         results,

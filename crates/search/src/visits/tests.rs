@@ -9,6 +9,7 @@ fn visit(fps: Option<f64>, verdict: Verdict) -> CellResult {
         frame_size_bytes: FrameSize::new(64).unwrap(),
         direction: Direction::Uni,
         flows: 1,
+        shape: nicety_model::Shape::default(),
     };
     visit.bounds = SearchBounds::default();
     visit.window_s = Some(0.05);

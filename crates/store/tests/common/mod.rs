@@ -64,6 +64,7 @@ pub fn trial(index: u32) -> TrialRecord {
         fate: None,
         forwarding_fps: 999.0,
         guests: Vec::new(),
+        sizes: Vec::new(),
         streams: Vec::new(),
         pacing: PacingReport::default(),
         latency_us: None,
@@ -80,6 +81,7 @@ pub fn cell(repeat: u32) -> CellResult {
         frame_size_bytes: FrameSize::new(64).unwrap(),
         direction: Direction::Uni,
         flows: 1,
+        shape: nicety_model::Shape::default(),
     };
     CellResult {
         schema: SCHEMA,
@@ -92,6 +94,7 @@ pub fn cell(repeat: u32) -> CellResult {
         throughput_fps: Some(245_000.0),
         goals: Vec::new(),
         curve: Vec::new(),
+        back_to_back: None,
         bounds: SearchBounds::default(),
         estimate: None,
         capacity_fps: None,
@@ -111,6 +114,7 @@ pub fn cell(repeat: u32) -> CellResult {
         built: None,
         frames: None,
         guests: Vec::new(),
+        sizes: Vec::new(),
         disturbance: None,
         cache_line_ns: None,
         trials: 16,

@@ -6,6 +6,7 @@
 mod agreement;
 mod broken;
 mod burst_loss;
+mod bursts;
 mod commands;
 mod coupled;
 mod cpu_hog;
@@ -18,6 +19,7 @@ mod goals;
 mod independent;
 mod kernel;
 mod limits;
+mod mixes;
 mod nth;
 mod preemption;
 mod rates;
@@ -33,7 +35,10 @@ use stage::Tester;
 /// A test of one engine.
 type Truth = fn(Tester) -> Result<(), Skip>;
 
-const TESTS: [(&str, Truth); 32] = [
+/// A test of the one engine that can do it.
+type Of = fn() -> Result<(), Skip>;
+
+const TESTS: [(&str, Truth); 33] = [
     ("goals_that_lie_apart_are_told_apart", goals::told_apart),
     ("a_faultless_wire_loses_nothing", faults::none),
     ("every_lost_frame_is_counted", faults::every_nth),
@@ -59,6 +64,7 @@ const TESTS: [(&str, Truth); 32] = [
         independent::overload,
     ),
     ("a_shaper_loses_what_it_says", shaped::overload),
+    ("bursts_find_a_known_buffer", bursts::known_buffer),
     ("a_search_finds_a_shaped_rate", shaped::search),
     ("a_visit_finds_shaped_rates", limits::shaped),
     ("a_visit_finds_a_policed_rate", limits::policed),
@@ -110,5 +116,16 @@ fn main() -> ExitCode {
     tests.push(Test::new("two_engines_agree_on_the_same_losses", |_| {
         agreement::same_losses()
     }));
+    // Other engines refuse such frames.
+    let mixes: [(&str, Of); 5] = [
+        ("every_size_of_a_mix_is_counted", mixes::sizes_both_ways),
+        ("one_size_of_a_mix_is_lost", mixes::one_size_is_lost),
+        ("headers_of_the_plan_are_forwarded", mixes::headers),
+        ("flows_come_as_popular_and_as_new_as_asked", mixes::flows),
+        ("a_mix_above_the_mtu_is_refused", mixes::too_large),
+    ];
+    for (name, test) in mixes {
+        tests.push(Test::new(format!("mixes::{name}"), move |_| test()));
+    }
     run("truth", &tests)
 }

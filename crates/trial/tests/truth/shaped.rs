@@ -17,20 +17,20 @@ use crate::commands::{number, run};
 use crate::stage::{PathCpu, Tester, bridge, first, overloaded, quiet, search_cell, traffic};
 
 /// Rate of the path.
-const RATE: f64 = 10_000.0;
+pub const RATE: f64 = 10_000.0;
 /// Bytes of a 64-byte frame in the kernel.
 const BYTES: u64 = 60;
 /// Frames let through at once, and frames that may wait: together 3 % of what a search's trial of half
 /// a second carries, which is how far it can be above the rate without loss. A search that looks for no
 /// longer finds more than the rate.
-const BURST: u64 = 50;
-const QUEUE: u64 = 100;
+pub const BURST: u64 = 50;
+pub const QUEUE: u64 = 100;
 /// How exactly the rate has to be found.
 const WITHIN: f64 = 0.02;
 /// Searches of which one has to find it.
 const SEARCHES: usize = 3;
 
-fn shaped() -> Result<BridgePath, Skip> {
+pub fn shaped() -> Result<BridgePath, Skip> {
     let path = bridge();
     let rate = format!("{}bit", RATE as u64 * BYTES * 8);
     let burst = format!("{}b", BURST * BYTES);

@@ -193,6 +193,7 @@ pub fn traffic(direction: Direction) -> TrafficSpec {
         flows: 1,
         stations: 1,
         vlan: None,
+        shape: nicety_model::Shape::default(),
     }
 }
 
@@ -282,6 +283,7 @@ pub fn search_cell(
             frame_size_bytes: size(64),
             direction: Direction::Uni,
             flows: 1,
+            shape: nicety_model::Shape::default(),
         },
         repeat: 1,
         control: None,

@@ -67,6 +67,7 @@ pub(super) fn stream_counts<'a>(
         reorder_bursts: reorder,
         reorder_extent_max: extent_max,
         stations: Vec::new(),
+        sizes: Vec::new(),
     }
 }
 

@@ -54,6 +54,7 @@ impl Stage {
             flows: 3,
             stations: 1,
             vlan: None,
+            shape: nicety_model::Shape::default(),
         };
         let mut senders =
             XdpSenders::new(&[spec(0), spec(1)], traffic, vec![Some(0); threads]).unwrap();
