@@ -3,9 +3,14 @@
 //! A frame's stations are in the order in which it was noted. Its hops are the times between them, from the sender's
 //! stamp to its arrival. Frames that were not seen everywhere on the usual way enter no figure and are counted.
 
+mod stations;
+
 use std::collections::BTreeMap;
 
+use nicety_model::FateCause;
 use nicety_model::hop::{Hop, HopReport, HopTime};
+
+pub(crate) use stations::end;
 
 use crate::AccountError;
 use crate::latency::Latency;
@@ -31,14 +36,24 @@ pub struct Seen {
 }
 
 /// A place where frames are seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Station {
     /// In words: `received at d0`.
     pub name: String,
+    /// The interface: `d0`.
+    pub device: String,
     /// The tester receives here: the frame has arrived.
     pub arrives: bool,
-    /// Frames are thrown away here.
-    pub loses: bool,
+    /// Why frames are thrown away here; absent where they pass or have arrived.
+    pub cause: Option<FateCause>,
+    /// What is thrown away here is a copy mostly, as of frames for others.
+    pub copies: bool,
+}
+
+impl Station {
+    fn loses(&self) -> bool {
+        self.cause.is_some()
+    }
 }
 
 /// One frame on the usual way.
@@ -58,7 +73,10 @@ pub fn join(
 ) -> Result<HopReport, AccountError> {
     // Stable: those of a frame stay in the order in which they were noted, whatever the clocks of CPUs say.
     seen.sort_by_key(|of| of.frame);
-    let mut report = HopReport::default();
+    let mut report = HopReport {
+        stations: stations::count(&seen, stations),
+        ..HopReport::default()
+    };
     let mut ways: BTreeMap<Vec<usize>, Vec<Chain>> = BTreeMap::new();
     for frame in seen.chunk_by(|a, b| a.frame == b.frame) {
         let is = |of: &Seen, what: fn(&Station) -> bool| stations.get(of.station).is_some_and(what);
@@ -73,7 +91,7 @@ pub fn join(
         // Copies that were thrown away on the way are no station.
         let way: Vec<Seen> = way
             .iter()
-            .filter(|of| is(of, |station| station.arrives || !station.loses))
+            .filter(|of| is(of, |station| station.arrives || !station.loses()))
             .copied()
             .collect();
         let numbers = way.iter().map(|of| of.station).collect();
@@ -137,7 +155,7 @@ pub fn join(
 }
 
 /// Nanoseconds from one time to another, both of a clock that wraps.
-fn since(from: u64, to: u64) -> i64 {
+pub(crate) fn since(from: u64, to: u64) -> i64 {
     let unused = u64::BITS - WRAP_MASK.count_ones();
     (to.wrapping_sub(from) << unused).cast_signed() >> unused
 }

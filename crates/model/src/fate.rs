@@ -6,9 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::built::Passage;
 use crate::hop::HopReport;
 use crate::keywords::{instead, keywords};
 use crate::loss::LossEntry;
+use crate::trial::{Purpose, TrialRecord};
 
 keywords! {
     /// Whether a run finds out what became of every lost frame.
@@ -148,6 +150,7 @@ pub struct FateReport {
 }
 
 /// What became of the lost frames of one trial of a cell.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellFate {
     /// The trial that it repeats.
@@ -162,9 +165,30 @@ pub struct CellFate {
     pub lost: u64,
     /// Where and why; with the unexplained ones as many as were lost.
     pub ledger: Vec<LossEntry>,
+    /// What passed at each place, by its counters; absent in older runs.
+    pub passage: Option<Passage>,
     /// How it was found out.
     #[serde(flatten)]
     pub report: FateReport,
+}
+
+impl CellFate {
+    /// What a trial found out; absent of one that did not look for it.
+    pub fn of(record: &TrialRecord) -> Option<Self> {
+        let Purpose::Fate { of } = record.purpose else {
+            return None;
+        };
+        Some(Self {
+            of,
+            load_fps: record.load_fps,
+            duration_s: record.duration_s,
+            sent: record.frames.sent,
+            lost: record.frames.lost,
+            ledger: record.loss_ledger.clone(),
+            passage: Passage::of(record),
+            report: record.fate.clone()?,
+        })
+    }
 }
 
 #[cfg(test)]

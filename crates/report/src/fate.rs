@@ -204,7 +204,7 @@ pub(crate) fn place(cause: &FateCause) -> String {
 }
 
 /// `4,211 lost in veth_xmit at b (NOT_SPECIFIED): the ring of b was full`.
-fn line(entry: &LossEntry) -> String {
+pub(crate) fn line(entry: &LossEntry) -> String {
     let frames = number::count(entry.frames);
     let Some(cause) = &entry.cause else {
         return match entry.place.as_str() {

@@ -138,6 +138,6 @@ pub(crate) fn add(
         missed: noting.missed,
         unexplained,
         counters,
-        hops: None,
+        hops: record.fate.take().and_then(|fate| fate.hops),
     });
 }

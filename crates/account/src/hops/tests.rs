@@ -3,15 +3,24 @@ use proptest::prelude::*;
 use super::*;
 
 fn stations() -> Vec<Station> {
-    let of = |name: &str, arrives, loses| Station {
-        name: name.to_owned(),
-        arrives,
-        loses,
+    let of = |name: &str, arrives, loses: bool| {
+        let device = name.rsplit(' ').next().unwrap().to_owned();
+        Station {
+            name: name.to_owned(),
+            arrives,
+            cause: loses.then(|| FateCause::Dropped {
+                device: Some(device.clone()),
+                function: Some("nft_do_chain".to_owned()),
+                reason: Some("NETFILTER_DROP".to_owned()),
+            }),
+            device,
+            copies: false,
+        }
     };
     vec![
         of("received at d0", false, false),
         of("sent at d1", false, false),
-        of("arrived at b", true, true),
+        of("arrived at b", true, false),
         of("thrown away at d2", false, true),
     ]
 }
@@ -72,6 +81,25 @@ fn frames_that_were_not_seen_everywhere_enter_no_figure() {
     let report = joined(&frames);
     assert_eq!((report.frames, report.cut, report.other_ways), (3, 2, 1));
     assert_eq!(report.end_to_end.max_ns, 1000);
+    let counts: Vec<(&str, [u64; 4])> = report
+        .stations
+        .iter()
+        .map(|of| {
+            (
+                of.device.as_str(),
+                [of.frames, of.passed, of.dropped, of.left],
+            )
+        })
+        .collect();
+    // Every frame that was seen somewhere went on, was thrown away or was not seen again.
+    let expected = [
+        ("d0", [6, 5, 0, 1]),
+        ("d2", [2, 1, 1, 0]),
+        ("d1", [3, 3, 0, 0]),
+        ("b", [4, 4, 0, 0]),
+    ];
+    assert_eq!(counts, expected);
+    assert_eq!(report.stations[0].cpus, [1]);
     assert_eq!(joined(&[]), HopReport::default());
 }
 
