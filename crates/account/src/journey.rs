@@ -4,7 +4,7 @@ use nicety_model::journey::{Journey, JourneyEnd, Sighting, TraceSummary};
 use nicety_model::{LossEntry, SCHEMA};
 
 use crate::AccountError;
-use crate::hops::{Seen, Station, end, since};
+use crate::hops::{Seen, Station, end, own, same_frame, since};
 use crate::latency::Latency;
 
 /// Frames of which a 99th percentile is known.
@@ -31,13 +31,25 @@ impl Burst<'_> {
 }
 
 /// The journeys of a burst's frames, one stream, in the order of their numbers.
-pub fn join(mut seen: Vec<Seen>, stations: &[Station], burst: &Burst<'_>) -> Vec<Journey> {
-    // Stable: those of a frame stay in the order in which they were noted.
-    seen.sort_by_key(|of| of.frame);
-    let mut seen = seen.chunk_by(|a, b| a.frame == b.frame).peekable();
+pub fn join(seen: Vec<Seen>, stations: &[Station], burst: &Burst<'_>) -> Vec<Journey> {
+    let seen = own(seen, stations);
+    let arrives = |of: &Seen| {
+        let station = stations.get(of.station);
+        station.is_some_and(|station| station.arrives)
+    };
+    let mut frames = seen.chunk_by(same_frame).peekable();
     let journey = |number| {
-        let own = seen.next_if(|frame| frame.first().is_some_and(|of| of.frame == number));
-        journey(number, own.unwrap_or_default(), stations, burst)
+        let mut own: &[Seen] = &[];
+        // Of two with this number one is another tester's.
+        while let Some(frame) =
+            frames.next_if(|frame| frame.first().is_some_and(|of| of.frame <= number))
+        {
+            let is = frame.first().is_some_and(|of| of.frame == number);
+            if is && (own.is_empty() || frame.iter().any(arrives)) {
+                own = frame;
+            }
+        }
+        journey(number, own, stations, burst)
     };
     (0..burst.made).map(journey).collect()
 }

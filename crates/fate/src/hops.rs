@@ -239,6 +239,7 @@ impl Hops {
         Station {
             name,
             device,
+            netns: words[station::NETNS],
             arrives,
             cause,
             copies: weak && !arrives,

@@ -10,7 +10,7 @@ use nicety_fate::{Hops, Refusal, TesterPorts};
 use nicety_guests::bundle::MIRROR;
 use nicety_host::clock;
 use nicety_host::placement::Placement;
-use nicety_model::journey::Journey;
+use nicety_model::journey::{Journey, JourneyEnd};
 use nicety_model::{CellKey, EngineChoice, Fps, Note, Plan};
 use nicety_port::{Engine, Stop, TrialOrder};
 use nicety_trial::{DRAIN_MAX, DRAIN_QUIET};
@@ -148,8 +148,18 @@ impl Tracer {
             begun_ns: self.begun_ns,
         };
         self.sent += burst.made;
+        let mut journeys = join(passed.seen, &passed.stations, &burst);
+        if report.interrupted {
+            // The others were not waited for.
+            journeys.retain(|journey| {
+                matches!(
+                    journey.end,
+                    JourneyEnd::Received { .. } | JourneyEnd::Dropped { .. }
+                )
+            });
+        }
         Ok(Traced {
-            journeys: join(passed.seen, &passed.stations, &burst),
+            journeys,
             unnoted: passed.unnoted,
             interrupted: report.interrupted,
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nicety_model::hop::HopStation;
 
-use super::{Seen, Station};
+use super::{Seen, Station, same_frame};
 
 /// What is known of an interface so far.
 #[derive(Default)]
@@ -15,10 +15,10 @@ struct Tally {
     cpus: BTreeMap<u32, u64>,
 }
 
-/// Counts sampled frames by interface, in the order in which they meet these. `seen` is sorted by frame.
+/// Counts sampled frames by interface, in the order in which they meet these. `seen` is in the order of frames.
 pub(super) fn count(seen: &[Seen], stations: &[Station]) -> Vec<HopStation> {
-    let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
-    for frame in seen.chunk_by(|a, b| a.frame == b.frame) {
+    let mut tallies: BTreeMap<(&str, u64), Tally> = BTreeMap::new();
+    for frame in seen.chunk_by(same_frame) {
         let known = |of: &Seen| stations.get(of.station).map(|station| (*of, station));
         let mut way: Vec<(Seen, &Station)> = frame.iter().filter_map(known).collect();
         if let Some(end) = way.iter().position(|(_, station)| station.arrives) {
@@ -27,10 +27,10 @@ pub(super) fn count(seen: &[Seen], stations: &[Station]) -> Vec<HopStation> {
         let Some((_, last)) = end(&way) else {
             continue;
         };
-        let mut met: Vec<&str> = Vec::new();
+        let mut met: Vec<(&str, u64)> = Vec::new();
         for (of, station) in &way {
             let place = met.len() as u64;
-            let device = station.device.as_str();
+            let device = (station.device.as_str(), station.netns);
             let tally = tallies.entry(device).or_default();
             *tally.cpus.entry(of.cpu).or_default() += 1;
             if !met.contains(&device) {
@@ -40,11 +40,15 @@ pub(super) fn count(seen: &[Seen], stations: &[Station]) -> Vec<HopStation> {
             }
         }
         for device in met {
-            let Some(tally) = tallies.get_mut(device) else {
+            let Some(tally) = tallies.get_mut(&device) else {
                 continue;
             };
             let of = &mut tally.station;
-            match (device == last.device, last.arrives, last.loses()) {
+            match (
+                device == (last.device.as_str(), last.netns),
+                last.arrives,
+                last.loses(),
+            ) {
                 (false, ..) | (true, true, _) => of.passed += 1,
                 (true, false, true) => of.dropped += 1,
                 (true, false, false) => of.left += 1,
@@ -53,7 +57,7 @@ pub(super) fn count(seen: &[Seen], stations: &[Station]) -> Vec<HopStation> {
     }
     let mut ordered: Vec<(f64, HopStation)> = tallies
         .into_iter()
-        .map(|(device, tally)| {
+        .map(|((device, _), tally)| {
             let mut cpus: Vec<(u32, u64)> = tally.cpus.into_iter().collect();
             cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
             let station = HopStation {

@@ -14,7 +14,7 @@ fn stations() -> Vec<Station> {
                 reason: Some("NETFILTER_DROP".to_owned()),
             }),
             device,
-            copies: false,
+            ..Station::default()
         }
     };
     vec![
@@ -113,6 +113,30 @@ fn a_clock_that_wraps_or_goes_back_is_noticed() {
     back[0].at_ns = 4000;
     let report = joined(&[back]);
     assert_eq!((report.frames, report.summed), (1, 0));
+}
+
+/// Two testers at work at once number their frames alike.
+#[test]
+fn frames_of_another_tester_are_left_out() {
+    let mut known = stations();
+    let theirs = Station {
+        netns: 9,
+        ..known[0].clone()
+    };
+    known.push(theirs);
+    let all = [
+        seen(0, 0, &[(0, 100), (1, 400), (2, 1000)]),
+        seen(0, 77, &[(4, 100)]),
+        seen(5, 88, &[(4, 100)]),
+        seen(6, 99, &[(0, 100)]),
+    ];
+    let report = join(all.concat(), &known, "sent at a").unwrap();
+    assert_eq!((report.frames, report.cut, report.other_ways), (1, 1, 0));
+    assert_eq!(report.stations[0].frames, 2);
+    assert_eq!(report.stations.len(), 3);
+    // Where none arrives there is no telling.
+    let report = join(all[1..].concat(), &known, "sent at a").unwrap();
+    assert_eq!((report.cut, report.stations.len()), (3, 2));
 }
 
 proptest! {

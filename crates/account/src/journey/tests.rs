@@ -13,7 +13,7 @@ fn stations() -> Vec<Station> {
         device: device.to_owned(),
         arrives,
         cause,
-        copies: false,
+        ..Station::default()
     };
     vec![
         of("received", "d0", false, None),

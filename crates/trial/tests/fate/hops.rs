@@ -101,11 +101,3 @@ pub fn a_queue() -> Result<(), Skip> {
     assert!(times[1] > 300_000, "{times:?}");
     Ok(())
 }
-
-/// GRO merges frames of a flow into one: of these one number is in sight, and the others are left behind.
-pub fn merged() -> Result<(), Skip> {
-    let on = "ethtool -K d0 gro on rx-udp-gro-forwarding on";
-    let hops = measure(Tester::AfPacket, &[on])?;
-    println!("    {hops:#?}");
-    Ok(())
-}

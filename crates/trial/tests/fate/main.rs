@@ -24,7 +24,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Fate = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Fate); 31] = [
+const TESTS: [(&str, Fate); 30] = [
     ("a_token_bucket", queues::tbf),
     ("classes_with_a_short_queue", queues::htb),
     ("the_ring_of_a_veth", queues::veth_ring),
@@ -53,7 +53,6 @@ const TESTS: [(&str, Fate); 31] = [
     ("hops_of_frames_that_programs_receive", hops::by_programs),
     ("hops_of_frames_that_sockets_receive", hops::by_sockets),
     ("hops_show_where_a_queue_is", hops::a_queue),
-    ("hops_where_gro_merges", hops::merged),
     ("a_waterfall_of_two_causes", waterfall::two),
     ("a_waterfall_without_loss_and_queue", waterfall::nothing),
 ];

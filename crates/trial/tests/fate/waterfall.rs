@@ -86,10 +86,12 @@ fn adds_up(record: &TrialRecord, waterfall: &Waterfall) {
 pub fn two() -> Result<(), Skip> {
     stage::needs_root()?;
     let path = stage::bridge();
-    let rules = "table netdev fate { chain frames {
-        type filter hook ingress device d0 priority 0; policy accept;
-        numgen inc mod 7 0 drop
-    } }";
+    let rules = "table netdev fate {
+        chain frames {
+            type filter hook ingress device d0 priority 0; policy accept;
+            numgen inc mod 7 0 drop
+        }
+    }";
     let (record, waterfall) = fall(&path, Tester::Xdp, || {
         run(path.dut(), "nft", &["-f", "-"], rules)?;
         let tbf = "tc qdisc add dev d1 root tbf rate 4mbit burst 3000b limit 6000b";
