@@ -21,7 +21,7 @@ keywords! {
         Off = "off",
         /// As `auto`; the run is refused where the kernel cannot tell.
         Drops = "drops",
-        /// As `drops`; another trial finds out how long frames are where, at the first load whose latency is measured.
+        /// As `drops`; these trials, and another at the first load whose latency is measured, find out how long frames are where.
         Hops = "hops",
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use nicety_account::journey::Tally;
 use nicety_model::journey::{Journey, TraceLine};
+use nicety_model::plan::PortsError;
 use nicety_model::{Coded, Fps, Plan, ProblemCode};
 use nicety_report::trace as text;
 use nicety_runner::event::{Event, Observer};
@@ -85,7 +86,8 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
 fn plan(args: &TraceArgs) -> Result<Plan, Failure> {
     let mut plan = Plan::default_bridge();
     if let (Some(from), Some(to)) = (&args.from, &args.to) {
-        plan = plan.with_ports(&format!("{from},{to}")).map_err(|error| {
+        let both = format!("{from},{to}");
+        plan = plan.with_ports(&both).map_err(|error| {
             Failure::usage(anyhow!(
                 "{from} {to}: {error}; write names that `ip link` shows"
             ))
@@ -93,6 +95,17 @@ fn plan(args: &TraceArgs) -> Result<Plan, Failure> {
     }
     plan.traffic.frame_sizes = vec![args.size];
     Ok(plan)
+}
+
+/// What is wrong with the ports, and what to do.
+fn with_fix(error: &PortsError) -> String {
+    match error {
+        PortsError::NotTwo(_) => {
+            "write both interfaces without a comma, as in eth1 eth2".to_owned()
+        }
+        PortsError::Same(_) => "a path needs two different interfaces; name another one".to_owned(),
+        other => format!("{other}; write names that `ip link` shows"),
+    }
 }
 
 /// Frames of the next burst; 0 at the end.

@@ -35,9 +35,11 @@ pub(crate) fn blocks(run: &Run, groups: &[Group<'_>], medium: Medium, most: usiz
         .collect();
     let mut blocks = Vec::new();
     for waterfall in shown.iter().take(most) {
-        if medium == Medium::Page {
-            blocks.push(Block::Drawn(drawn::figure(waterfall)));
-        }
+        blocks.push(match medium {
+            Medium::Page => Block::Drawn(drawn::figure(waterfall)),
+            // There tables have no captions.
+            Medium::Terminal | Medium::Markdown => Block::text(words::title(waterfall) + "."),
+        });
         blocks.push(Block::Table(table(waterfall)));
         let lines = words::lines(waterfall);
         if !lines.is_empty() {

@@ -26,20 +26,19 @@ pub(super) fn figure(waterfall: &Waterfall) -> Markup {
         "waterfall",
         &format!("{}-{:?}", waterfall.cell, waterfall.of),
     );
-    let about = html! { " " span.muted { (number::short(waterfall.load_fps)) " frames/s" } };
     let drawn = Room::Whole.draw_tall(|width| bars(waterfall, width));
     let keys: Vec<Key> = vec![
         key("s0", "■", "frames that went on"),
         key("bad", "▨", "frames lost here"),
-        key("s1", "■", "median time until here"),
-        key("s1", "│", "99th percentile"),
+        key("s2", "■", "median time until here"),
+        key("s2", "│", "99th percentile"),
     ];
     let shown = match timed(waterfall) {
         true => keys.len(),
         false => 2,
     };
     let body = html! { (figure::legend(&keys[..shown])) (drawn) };
-    figure::titled(&id, &words::title(waterfall), about, body)
+    figure::titled(&id, &words::title(waterfall), html! {}, body)
 }
 
 fn timed(waterfall: &Waterfall) -> bool {
@@ -111,8 +110,8 @@ fn times(station: &WaterfallStation, longest: f64, width: f64) -> Markup {
     let at = |ns: u64| (width - left - 2.0) * ns as f64 / longest;
     let (half, most) = (at(hop.time.p50_ns).max(1.0), at(hop.time.p99_ns).max(1.0));
     html! {
-        path.pt d=(rectangle(left, y, half, THIN)) fill=(Ink::Series(1).css()) { title { (time(station)) } }
-        path d=(format!("M{:.1} {:.1}H{:.1}M{:.1} {y:.1}v{THIN}", left + half, y + THIN / 2.0, left + most, left + most)) stroke=(Ink::Series(1).css()) stroke-width="1.5" fill="none" {}
+        path.pt d=(rectangle(left, y, half, THIN)) fill=(Ink::Series(2).css()) { title { (time(station)) } }
+        path d=(format!("M{:.1} {:.1}H{:.1}M{:.1} {y:.1}v{THIN}", left + half, y + THIN / 2.0, left + most, left + most)) stroke=(Ink::Series(2).css()) stroke-width="1.5" fill="none" {}
         text x=(left) y=(y + THIN + FONT) font-size="11" fill=(Ink::Muted.css()) { (time(station)) }
     }
 }
