@@ -87,11 +87,9 @@ fn plan(args: &TraceArgs) -> Result<Plan, Failure> {
     let mut plan = Plan::default_bridge();
     if let (Some(from), Some(to)) = (&args.from, &args.to) {
         let both = format!("{from},{to}");
-        plan = plan.with_ports(&both).map_err(|error| {
-            Failure::usage(anyhow!(
-                "{from} {to}: {error}; write names that `ip link` shows"
-            ))
-        })?;
+        plan = plan
+            .with_ports(&both)
+            .map_err(|error| Failure::usage(anyhow!("{from} {to}: {}", with_fix(&error))))?;
     }
     plan.traffic.frame_sizes = vec![args.size];
     Ok(plan)

@@ -145,7 +145,8 @@ mod tests {
             stations: Vec::new(),
             ..journey(JourneyEnd::Unseen)
         };
-        assert!(line(&unseen, "a").contains("—  #252   a  lost, seen nowhere"));
+        let told = line(&unseen, "a");
+        assert!(told.contains("–  #252   a  lost, seen nowhere"), "{told}");
     }
 
     #[test]
