@@ -85,6 +85,17 @@ pub(crate) mod station {
     pub(crate) const WORDS: usize = 20;
 }
 
+/// `struct xdp_key` of `bpf/xdp.bpf.c`: place, event.
+pub(crate) type XdpKey = [u64; 2];
+
+/// `struct xdp_count` there.
+pub(crate) mod xdp_count {
+    pub(crate) const FRAMES: usize = 0;
+    pub(crate) const NETNS: usize = 1;
+    pub(crate) const NAME: usize = 2;
+    pub(crate) const WORDS: usize = 4;
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -154,6 +165,19 @@ mod tests {
         let fields = ["device", "kind", "location", "reason"];
         let known = layout(&btf, "station_key", &fields);
         assert_eq!(known, (vec![0, 1, 2, 3], size_of::<StationKey>() / 8));
+    }
+
+    #[test]
+    fn words_of_xdp_are_where_the_program_has_them() {
+        let test = "words_of_xdp_are_where_the_program_has_them";
+        let Some(btf) = types(test, object::XDP) else {
+            return;
+        };
+        use xdp_count::{FRAMES, NAME, NETNS, WORDS};
+        let known = layout(&btf, "xdp_count", &["frames", "netns", "name"]);
+        assert_eq!(known, (vec![FRAMES, NETNS, NAME], WORDS));
+        let known = layout(&btf, "xdp_key", &["place", "event"]);
+        assert_eq!(known, (vec![0, 1], size_of::<XdpKey>() / 8));
     }
 
     #[test]

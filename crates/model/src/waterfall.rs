@@ -124,6 +124,7 @@ pub enum Unknown {
     InGuest,
     /// Time of this station: the kernel does not carry its frames.
     OutsideKernel,
-    /// Time of this station: no sampled frame was seen here. XDP frames pass unseen.
+    /// Time of this station: no sampled frame was seen here. Macvlans and VLANs have no tracepoint where they receive, and
+    /// XDP frames pass unseen.
     NotSeen,
 }

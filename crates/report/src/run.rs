@@ -80,7 +80,9 @@ impl Report for Run {
             );
         }
         let hops = hops::blocks(&groups, most);
-        if !hops.is_empty() && !(told && medium == Medium::Terminal) {
+        // A terminal has room for one of the two.
+        let room = !told || medium != Medium::Terminal;
+        if room && !hops.is_empty() {
             doc.section("hops", "Where frames spend their time", hops);
         }
         sock::section(&mut doc, &run.sockets, Vec::new())?;

@@ -290,14 +290,7 @@ impl<'a> Trials<'a> {
                     hops::add(&mut record, passed, &sender);
                 }
                 if let Some(noted) = noted {
-                    fate::add(
-                        &mut record,
-                        noted,
-                        self.engine,
-                        self.path,
-                        &report,
-                        &after.programs,
-                    );
+                    fate::add(&mut record, noted, self.engine, self.path, &report, &after);
                 }
             }
             Err(error) => {

@@ -226,7 +226,8 @@ fn at_device(entry: &LossEntry) -> Option<&str> {
         FateCause::Dropped { device, .. } => device.as_deref(),
         FateCause::Refused { device }
         | FateCause::TesterSocket { device }
-        | FateCause::Program { device } => Some(device),
+        | FateCause::Program { device }
+        | FateCause::Xdp { device, .. } => Some(device),
         FateCause::Merged | FateCause::Others | FateCause::Beyond => None,
     }
 }

@@ -121,7 +121,9 @@ fn missing(what: Unknown) -> &'static str {
         Unknown::OutsideKernel => {
             "The kernel does not carry frames there; its time is in that of the next station."
         }
-        Unknown::NotSeen => "No sampled frame was seen there, as XDP frames are not.",
+        Unknown::NotSeen => {
+            "No sampled frame was seen there: macvlans and VLANs have no tracepoint where they receive, and XDP frames pass unseen."
+        }
     }
 }
 
