@@ -11,6 +11,7 @@ mod commands;
 mod hops;
 mod host;
 mod queues;
+mod redirect;
 mod rules;
 #[path = "../truth/stage.rs"]
 #[allow(dead_code)]
@@ -24,7 +25,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Fate = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Fate); 30] = [
+const TESTS: [(&str, Fate); 31] = [
     ("a_token_bucket", queues::tbf),
     ("classes_with_a_short_queue", queues::htb),
     ("the_ring_of_a_veth", queues::veth_ring),
@@ -50,6 +51,10 @@ const TESTS: [(&str, Fate); 30] = [
     ("a_macvlan_for_others", host::macvlan),
     ("nothing_is_lost", tester::nothing),
     ("xdp_frames_that_a_program_drops", tester::unseen),
+    (
+        "xdp_frames_that_are_redirected_to_nowhere",
+        redirect::failed,
+    ),
     ("hops_of_frames_that_programs_receive", hops::by_programs),
     ("hops_of_frames_that_sockets_receive", hops::by_sockets),
     ("hops_show_where_a_queue_is", hops::a_queue),
