@@ -80,6 +80,8 @@ impl Tally {
 pub struct Beside {
     /// Frames that rings refused as XDP frames, by sending port: no cause is noted for these.
     pub refused: Vec<(String, u64)>,
+    /// XDP frames that were lost behind the tester's ports where no cause is noted, of any frames.
+    pub xdp: Vec<(FateCause, u64)>,
     /// Frames that the tester's own sockets did not take, by receiving port.
     pub sockets: Vec<(String, u64)>,
     /// Numbers that were given to frames which were never sent.
@@ -96,7 +98,7 @@ pub struct Beside {
 ///
 /// `causes` names the causes by their number; a lost frame whose cause is not among them counts with the
 /// others. What the numbers do not show comes in the order of certainty: frames that were never
-/// sent, those that rings refused, those in merged frames, those of which a counter alone tells, and those
+/// sent, those that rings refused, those that XDP lost, those in merged frames, those of which a counter alone tells, and those
 /// that a program may have dropped.
 pub fn explain(
     tally: &Tally,
@@ -133,6 +135,9 @@ pub fn explain(
     for (device, frames) in &beside.refused {
         let device = device.clone();
         add(FateCause::Refused { device }, take(*frames));
+    }
+    for (cause, frames) in &beside.xdp {
+        add(cause.clone(), take(*frames));
     }
     for (device, frames) in &beside.sockets {
         let device = device.clone();

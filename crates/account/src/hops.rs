@@ -3,9 +3,14 @@
 //! A frame's stations are in the order in which it was noted. Its hops are the times between them, from the sender's
 //! stamp to its arrival. Frames that were not seen everywhere on the usual way enter no figure and are counted.
 
-use std::collections::BTreeMap;
+mod stations;
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use nicety_model::FateCause;
 use nicety_model::hop::{Hop, HopReport, HopTime};
+
+pub(crate) use stations::end;
 
 use crate::AccountError;
 use crate::latency::Latency;
@@ -31,14 +36,26 @@ pub struct Seen {
 }
 
 /// A place where frames are seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Station {
     /// In words: `received at d0`.
     pub name: String,
+    /// The interface: `d0`.
+    pub device: String,
+    /// Inode of its network namespace: others may have one of the same name.
+    pub netns: u64,
     /// The tester receives here: the frame has arrived.
     pub arrives: bool,
-    /// Frames are thrown away here.
-    pub loses: bool,
+    /// Why frames are thrown away here; absent where they pass or have arrived.
+    pub cause: Option<FateCause>,
+    /// What is thrown away here is a copy mostly, as of frames for others.
+    pub copies: bool,
+}
+
+impl Station {
+    fn loses(&self) -> bool {
+        self.cause.is_some()
+    }
 }
 
 /// One frame on the usual way.
@@ -52,15 +69,17 @@ struct Chain {
 /// # Errors
 /// When a histogram cannot be made.
 pub fn join(
-    mut seen: Vec<Seen>,
+    seen: Vec<Seen>,
     stations: &[Station],
     sender: &str,
 ) -> Result<HopReport, AccountError> {
-    // Stable: those of a frame stay in the order in which they were noted, whatever the clocks of CPUs say.
-    seen.sort_by_key(|of| of.frame);
-    let mut report = HopReport::default();
+    let seen = own(seen, stations);
+    let mut report = HopReport {
+        stations: stations::count(&seen, stations),
+        ..HopReport::default()
+    };
     let mut ways: BTreeMap<Vec<usize>, Vec<Chain>> = BTreeMap::new();
-    for frame in seen.chunk_by(|a, b| a.frame == b.frame) {
+    for frame in seen.chunk_by(same_frame) {
         let is = |of: &Seen, what: fn(&Station) -> bool| stations.get(of.station).is_some_and(what);
         let Some(end) = frame
             .iter()
@@ -73,7 +92,7 @@ pub fn join(
         // Copies that were thrown away on the way are no station.
         let way: Vec<Seen> = way
             .iter()
-            .filter(|of| is(of, |station| station.arrives || !station.loses))
+            .filter(|of| is(of, |station| station.arrives || !station.loses()))
             .copied()
             .collect();
         let numbers = way.iter().map(|of| of.station).collect();
@@ -136,8 +155,35 @@ pub fn join(
     Ok(report)
 }
 
+/// Whether both are of one frame. Its number alone does not say it: another tester may be at work.
+pub(crate) fn same_frame(a: &Seen, b: &Seen) -> bool {
+    (a.frame, a.sent_ns) == (b.frame, b.sent_ns)
+}
+
+/// What was seen of the tester's own frames, by frame: those of another tester on the machine keep to namespaces that
+/// no frame comes through which arrives here. Where none arrives at all, there is no telling.
+pub(crate) fn own(mut seen: Vec<Seen>, stations: &[Station]) -> Vec<Seen> {
+    // Stable: those of a frame stay in the order in which they were noted, whatever the clocks of CPUs say.
+    seen.sort_by_key(|of| (of.frame, of.sent_ns));
+    let station = |of: &Seen| stations.get(of.station);
+    let mut home: BTreeSet<u64> = BTreeSet::new();
+    for frame in seen.chunk_by(same_frame) {
+        let way = || frame.iter().filter_map(station);
+        if way().any(|station| station.arrives) {
+            home.extend(way().map(|station| station.netns));
+        }
+    }
+    if home.is_empty() {
+        return seen;
+    }
+    let at_home = |of: &Seen| station(of).is_none_or(|station| home.contains(&station.netns));
+    let frames = seen.chunk_by(same_frame);
+    let own = frames.filter(|frame| frame.iter().any(at_home));
+    own.flatten().copied().collect()
+}
+
 /// Nanoseconds from one time to another, both of a clock that wraps.
-fn since(from: u64, to: u64) -> i64 {
+pub(crate) fn since(from: u64, to: u64) -> i64 {
     let unused = u64::BITS - WRAP_MASK.count_ones();
     (to.wrapping_sub(from) << unused).cast_signed() >> unused
 }

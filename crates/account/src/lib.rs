@@ -9,12 +9,14 @@
 pub mod drops;
 pub mod fate;
 pub mod hops;
+pub mod journey;
 pub mod latency;
 pub mod port;
 pub mod probes;
 pub mod runs;
 pub mod sequence;
 pub mod slots;
+pub mod waterfall;
 
 pub use latency::{Exact, Latency};
 pub use port::{Account, PortCounts, StreamTotals};

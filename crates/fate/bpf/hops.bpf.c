@@ -2,6 +2,9 @@
 // Notes when sampled test frames pass which station: where an interface receives them, where it sends them, and where
 // they are thrown away, as the tester does with those that it has counted.
 //
+// Where they are thrown away, a station is also the place in the kernel's code and the reason: kfree_skb() tells of
+// reasons since 5.17, so that there is a program for kernels with them and one for those without.
+//
 // The first thing that the programs do is to look whether there is a trial: user space says so in windows, and outside
 // of them they end at once. A frame is sampled if it was sent in a window, by its stamp, wherever it is seen; there is
 // a trial for longer than that by what a frame may take.
@@ -17,7 +20,8 @@
 // Bits of a stamp's clock.
 #define CLOCK_MASK ((1ULL << 48) - 1)
 #define RECORDS (1 << 18)
-#define STATIONS 64
+#define STATIONS 256
+#define STACK 16
 #define ORDER_ARMED (1ULL << 40)
 
 enum kind { RECEIVES, SENDS, FREES };
@@ -52,12 +56,17 @@ struct record {
 struct station_key {
 	__u64 device;
 	__u64 kind;
+	// Where frames are thrown away and why; 0 where they pass.
+	__u64 location;
+	__u64 reason;
 };
 
 struct station {
 	__u64 number;
 	__u64 netns;
 	char name[16];
+	// Who called where frames are thrown away, the place itself among them: it may be a helper of many.
+	__u64 stack[STACK];
 };
 
 SHARED_ARRAY(order, 1, struct order);
@@ -73,11 +82,14 @@ struct {
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // The number of a station, made when it is seen for the first time; STATIONS where there is no room.
-static __always_inline __u64 number_of(struct net_device *dev, struct order *ordered, __u64 kind)
+static __always_inline __u64 number_of(void *ctx, struct net_device *dev, struct order *ordered,
+				       __u64 kind, __u64 location, __u64 reason)
 {
 	struct station_key key = {
 		.device = (__u64)dev,
 		.kind = kind,
+		.location = location,
+		.reason = reason,
 	};
 	struct station *known = bpf_map_lookup_elem(&stations, &key);
 
@@ -87,13 +99,16 @@ static __always_inline __u64 number_of(struct net_device *dev, struct order *ord
 		station.number = __sync_fetch_and_add(&ordered->stations, 1);
 		station.netns = dev->nd_net.net->ns.inum;
 		bpf_probe_read_kernel_str(station.name, sizeof(station.name), dev->name);
+		if (kind == FREES)
+			bpf_get_stack(ctx, station.stack, sizeof(station.stack), 0);
 		bpf_map_update_elem(&stations, &key, &station, BPF_NOEXIST);
 		known = bpf_map_lookup_elem(&stations, &key);
 	}
 	return known ? known->number : STATIONS;
 }
 
-static __always_inline int passed(const struct sk_buff *skb, __u64 kind)
+static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 kind, __u64 location,
+				  __u64 reason)
 {
 	__u32 zero = 0, place;
 	struct order *ordered = bpf_map_lookup_elem(&order, &zero);
@@ -118,7 +133,7 @@ static __always_inline int passed(const struct sk_buff *skb, __u64 kind)
 	// Sockets keep other things in the same field: what has no number is no device.
 	if (!dev || dev->ifindex <= 0)
 		return 0;
-	number = number_of(dev, ordered, kind);
+	number = number_of(ctx, dev, ordered, kind, location, reason);
 	if (number >= STATIONS) {
 		__sync_fetch_and_add(&ordered->unnoted, 1);
 		return 0;
@@ -140,17 +155,24 @@ static __always_inline int passed(const struct sk_buff *skb, __u64 kind)
 SEC("tp_btf/netif_receive_skb")
 int BPF_PROG(received, const struct sk_buff *skb)
 {
-	return passed(skb, RECEIVES);
+	return passed(ctx, skb, RECEIVES, 0, 0);
 }
 
 SEC("tp_btf/net_dev_start_xmit")
 int BPF_PROG(sends, const struct sk_buff *skb)
 {
-	return passed(skb, SENDS);
+	return passed(ctx, skb, SENDS, 0, 0);
 }
 
 SEC("tp_btf/kfree_skb")
-int BPF_PROG(frees, const struct sk_buff *skb)
+int BPF_PROG(frees_for, const struct sk_buff *skb, void *location, unsigned int reason)
 {
-	return passed(skb, FREES);
+	return passed(ctx, skb, FREES, (__u64)location, reason);
+}
+
+// Before 5.17.
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(frees_at, const struct sk_buff *skb, void *location)
+{
+	return passed(ctx, skb, FREES, (__u64)location, 0);
 }

@@ -72,12 +72,25 @@ pub(crate) const RECORDS: usize = 1 << 18;
 /// Words of `struct record` there.
 pub(crate) const RECORD_WORDS: usize = 4;
 
-/// `struct station_key` there: device, kind.
-pub(crate) type StationKey = [u64; 2];
+/// `struct station_key` there: device, kind, location, reason.
+pub(crate) type StationKey = [u64; 4];
 
 /// `struct station` there.
 pub(crate) mod station {
     pub(crate) const NUMBER: usize = 0;
+    pub(crate) const NETNS: usize = 1;
+    pub(crate) const NAME: usize = 2;
+    pub(crate) const NAME_WORDS: usize = 2;
+    pub(crate) const STACK: usize = 4;
+    pub(crate) const WORDS: usize = 20;
+}
+
+/// `struct xdp_key` of `bpf/xdp.bpf.c`: place, event.
+pub(crate) type XdpKey = [u64; 2];
+
+/// `struct xdp_count` there.
+pub(crate) mod xdp_count {
+    pub(crate) const FRAMES: usize = 0;
     pub(crate) const NETNS: usize = 1;
     pub(crate) const NAME: usize = 2;
     pub(crate) const WORDS: usize = 4;
@@ -146,11 +159,25 @@ mod tests {
         assert_eq!(layout(&btf, "order", &fields), (places, WORDS));
         let known = layout(&btf, "record", &["frame", "sent", "at", "station"]);
         assert_eq!(known, (vec![0, 1, 2, 3], RECORD_WORDS));
-        let places = vec![station::NUMBER, station::NETNS, station::NAME];
-        let known = layout(&btf, "station", &["number", "netns", "name"]);
-        assert_eq!(known, (places, station::WORDS));
-        let known = layout(&btf, "station_key", &["device", "kind"]);
-        assert_eq!(known, (vec![0, 1], size_of::<StationKey>() / 8));
+        use station::{NAME, NETNS, NUMBER, STACK};
+        let known = layout(&btf, "station", &["number", "netns", "name", "stack"]);
+        assert_eq!(known, (vec![NUMBER, NETNS, NAME, STACK], station::WORDS));
+        let fields = ["device", "kind", "location", "reason"];
+        let known = layout(&btf, "station_key", &fields);
+        assert_eq!(known, (vec![0, 1, 2, 3], size_of::<StationKey>() / 8));
+    }
+
+    #[test]
+    fn words_of_xdp_are_where_the_program_has_them() {
+        let test = "words_of_xdp_are_where_the_program_has_them";
+        let Some(btf) = types(test, object::XDP) else {
+            return;
+        };
+        use xdp_count::{FRAMES, NAME, NETNS, WORDS};
+        let known = layout(&btf, "xdp_count", &["frames", "netns", "name"]);
+        assert_eq!(known, (vec![FRAMES, NETNS, NAME], WORDS));
+        let known = layout(&btf, "xdp_key", &["place", "event"]);
+        assert_eq!(known, (vec![0, 1], size_of::<XdpKey>() / 8));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! [`Drops`] counts what the kernel throws away on the whole machine, test frames or not.
 //!
 //! What the tracepoint does not tell: XDP frames (of the `xdp` engine, before they become ordinary
-//! ones), frames that stand unread in a ring, and those for which a packet socket had no room. These
+//! ones; what a transmit refuses is counted by [`XdpLost`]), frames that stand unread in a ring, and those for which a packet socket had no room. These
 //! are classes of their own, see [`nicety_model::FateCause`].
 
 mod btf;
@@ -22,6 +22,7 @@ mod object;
 mod refusal;
 mod symbols;
 mod watch;
+mod xdp;
 
 pub use drops::{Drops, PLACES, Read};
 pub use hops::{Hops, Passed};
@@ -29,3 +30,4 @@ pub use names::{Named, TesterPorts};
 pub use object::missing;
 pub use refusal::Refusal;
 pub use watch::{Fates, NUMBERS_MAX, Noting};
+pub use xdp::XdpLost;

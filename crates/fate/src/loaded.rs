@@ -21,7 +21,7 @@ const TRACEPOINT: &str = "kfree_skb";
 /// The program with reasons, and that for kernels before 5.17.
 const PROGRAMS: Programs = ["freed_for", "freed_at"];
 /// Copies are thrown away for these while the frame itself goes on.
-const WEAK: [&str; 2] = ["OTHERHOST", "CONSUMED"];
+pub(crate) const WEAK: [&str; 2] = ["OTHERHOST", "CONSUMED"];
 
 /// Names of the program for kernels with reasons, and of that for kernels without.
 pub(crate) type Programs = [&'static str; 2];

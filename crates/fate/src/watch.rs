@@ -14,6 +14,7 @@ use crate::names::{Named, Raw, TesterPorts};
 use crate::object;
 use crate::refusal::{Refusal, refused};
 use crate::symbols::{SYMBOLS, Symbols};
+use crate::xdp::{XdpEvents, XdpLost};
 
 /// Most numbers of a stream that have a cause each: 128 MiB.
 pub const NUMBERS_MAX: u64 = 1 << 27;
@@ -35,6 +36,8 @@ pub struct Fates {
     loaded: Option<Loaded>,
     /// Trials so far.
     trials: u64,
+    /// Absent where the kernel takes none of its programs: what these count is unexplained then.
+    xdp: Option<XdpEvents>,
 }
 
 /// What was noted in a trial.
@@ -50,6 +53,8 @@ pub struct Noting {
     pub merged: u64,
     /// Events of any frames that the program did not see, because it was interrupted by them.
     pub missed: u64,
+    /// XDP frames lost where no number is in sight, of any frames.
+    pub xdp: Vec<XdpLost>,
 }
 
 impl Fates {
@@ -71,8 +76,10 @@ impl Fates {
             receipts: Vec::new(),
             loaded: None,
             trials: 0,
+            xdp: None,
         };
         fates.room(NUMBERS_MIN)?;
+        fates.xdp = XdpEvents::new(fates.kernel).ok();
         Ok(fates)
     }
 
@@ -103,7 +110,8 @@ impl Fates {
         set(&loaded.order, order::GENERATION, self.trials);
         loaded.missed_before = loaded.missed();
         set(&loaded.order, order::TRIAL, ARMED | u64::from(trial));
-        loaded.attach()
+        loaded.attach()?;
+        self.xdp.as_mut().map_or(Ok(()), XdpEvents::begin)
     }
 
     /// Ends the noting; what was noted.
@@ -116,6 +124,7 @@ impl Fates {
         };
         set(&loaded.order, order::TRIAL, 0);
         loaded.detach();
+        let xdp = self.xdp.as_mut().map(XdpEvents::end).unwrap_or_default();
         grace();
         let raws = loaded.raws();
         let addresses: Vec<u64> = raws.iter().flat_map(Raw::addresses).collect();
@@ -136,6 +145,7 @@ impl Fates {
             events: get(&loaded.counts, counts::EVENTS),
             merged: get(&loaded.counts, counts::MERGED_FRAMES),
             missed: loaded.missed().saturating_sub(loaded.missed_before),
+            xdp,
         })
     }
 

@@ -6,9 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::built::Passage;
 use crate::hop::HopReport;
 use crate::keywords::{instead, keywords};
 use crate::loss::LossEntry;
+use crate::trial::{Purpose, TrialRecord};
 
 keywords! {
     /// Whether a run finds out what became of every lost frame.
@@ -19,7 +21,7 @@ keywords! {
         Off = "off",
         /// As `auto`; the run is refused where the kernel cannot tell.
         Drops = "drops",
-        /// As `drops`; another trial finds out how long frames are where, at the first load whose latency is measured.
+        /// As `drops`; these trials, and another at the first load whose latency is measured, find out how long frames are where.
         Hops = "hops",
     }
 }
@@ -96,12 +98,58 @@ pub enum FateCause {
         /// The interface.
         device: String,
     },
+    /// XDP lost them where no tracepoint shows the frame: they were counted, which they were is not known.
+    Xdp {
+        /// The interface, or `CPU 3` for the queue of a CPU.
+        device: String,
+        /// What happened.
+        event: XdpEvent,
+    },
     /// GRO had merged them with the frame before: their number is known, not which they were.
     Merged,
     /// A cause after the first 254.
     Others,
     /// They had numbers beyond those that are kept.
     Beyond,
+}
+
+/// How XDP loses frames without a trace of each.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum XdpEvent {
+    /// The transmit to the interface took fewer than were redirected to it (`xdp_devmap_xmit`).
+    TransmitRefused,
+    /// A program at the interface redirected to where nothing is (`xdp_redirect_err`, `xdp_redirect_map_err`).
+    RedirectFailed,
+    /// A program at the interface ended wrongly, or its frame could not be sent (`xdp_exception`).
+    Exception,
+    /// The queue of a CPU was full (`xdp_cpumap_enqueue`).
+    CpuFull,
+}
+
+impl XdpEvent {
+    fn words(self) -> &'static str {
+        match self {
+            // As the interface's own counter is called.
+            Self::TransmitRefused => "tx_dropped",
+            Self::RedirectFailed => "XDP redirect",
+            Self::Exception => "XDP exception",
+            Self::CpuFull => "XDP queue",
+        }
+    }
+}
+
+/// XDP frames that were lost at a place during a trial, of any frames of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct XdpCount {
+    /// The interface, or `CPU 3`.
+    pub device: String,
+    /// What happened.
+    pub event: XdpEvent,
+    /// Frames.
+    pub frames: u64,
 }
 
 impl FateCause {
@@ -121,6 +169,7 @@ impl FateCause {
             Self::Refused { device } => format!("{device} tx_dropped"),
             Self::TesterSocket { .. } => "tester receive ring".to_owned(),
             Self::Program { device } => format!("{device} XDP program"),
+            Self::Xdp { device, event } => format!("{device} {}", event.words()),
             Self::Merged => "merged frames".to_owned(),
             Self::Others => "other causes".to_owned(),
             Self::Beyond => "numbers not kept".to_owned(),
@@ -142,12 +191,17 @@ pub struct FateReport {
     /// What the interfaces' own counters say, to check the ledger by.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub counters: Vec<LossEntry>,
-    /// How long sampled frames were where; absent in trials that look for lost frames.
+    /// XDP frames that were lost without a trace of each, by the kernel's own tracepoints: a check too. The tester's
+    /// port is among them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub xdp: Vec<XdpCount>,
+    /// How long sampled frames were where; absent where that was not looked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub hops: Option<HopReport>,
 }
 
 /// What became of the lost frames of one trial of a cell.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellFate {
     /// The trial that it repeats.
@@ -162,9 +216,30 @@ pub struct CellFate {
     pub lost: u64,
     /// Where and why; with the unexplained ones as many as were lost.
     pub ledger: Vec<LossEntry>,
+    /// What passed at each place, by its counters; absent in older runs.
+    pub passage: Option<Passage>,
     /// How it was found out.
     #[serde(flatten)]
     pub report: FateReport,
+}
+
+impl CellFate {
+    /// What a trial found out; absent of one that did not look for it.
+    pub fn of(record: &TrialRecord) -> Option<Self> {
+        let Purpose::Fate { of } = record.purpose else {
+            return None;
+        };
+        Some(Self {
+            of,
+            load_fps: record.load_fps,
+            duration_s: record.duration_s,
+            sent: record.frames.sent,
+            lost: record.frames.lost,
+            ledger: record.loss_ledger.clone(),
+            passage: Passage::of(record),
+            report: record.fate.clone()?,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,27 @@ pub struct HopReport {
     pub plain_mean_ns: Option<u64>,
     /// The hops in the order of the way.
     pub hops: Vec<Hop>,
+    /// Interfaces that saw sampled frames, in the order of the way; empty in older runs.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub stations: Vec<HopStation>,
+}
+
+/// What an interface saw of the sampled frames: `frames = passed + dropped + left`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HopStation {
+    /// The interface.
+    pub device: String,
+    /// Sampled frames that were seen here.
+    pub frames: u64,
+    /// Of these, frames that were seen at another interface after it, or have arrived.
+    pub passed: u64,
+    /// Of these, frames that were thrown away here.
+    pub dropped: u64,
+    /// Of these, frames that were not seen again: slow (4 ms and more), in a queue, or dropped where the kernel
+    /// shows nothing.
+    pub left: u64,
+    /// CPUs that ran here, the most frequent first.
+    pub cpus: Vec<u32>,
 }
 
 /// The time between two stations.

@@ -33,6 +33,7 @@ pub mod hop;
 pub mod host_list;
 pub mod interface_name;
 pub mod journal;
+pub mod journey;
 pub mod kept;
 mod keywords;
 pub mod knob;
@@ -67,6 +68,7 @@ mod trial;
 pub mod units;
 pub mod verdict;
 pub mod vf;
+pub mod waterfall;
 pub mod windows;
 
 pub use bitrate::{BitRate, BitRateError};
@@ -100,6 +102,7 @@ pub use traffic::{Popularity, Shape, Tags, Transport};
 pub use trial::{GuestFrames, Purpose, SizeFrames, TrialRecord, Validity};
 pub use units::{Fps, LossRatio};
 pub use verdict::Verdict;
+pub use waterfall::Waterfall;
 pub use windows::{Window, Windows};
 
 /// Version of every JSON object nicety writes; raised when a key changes meaning or goes away.

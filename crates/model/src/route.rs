@@ -3,6 +3,7 @@
 //! What a run recorded is laid over it by name: see [`BuiltPath`](crate::BuiltPath).
 
 mod guest;
+mod laid;
 
 use crate::path::{PathSpec, Tagging};
 

@@ -17,6 +17,7 @@ use crate::sock::SockSeries;
 use crate::stats::Spread;
 use crate::trial::TrialRecord;
 use crate::verdict::Verdict;
+use crate::waterfall::Waterfall;
 
 /// Facts about the machine at the time of the run: `host.json` (RFC 8204 §3.3 lists what to
 /// record). Absent means unknown.
@@ -199,6 +200,9 @@ pub struct Run {
     /// The control cell's visits beyond its own result.
     #[serde(default)]
     pub control: Option<ControlSummary>,
+    /// The paths of all trials of fates as their frames fell through them: worked out from `cells`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub waterfalls: Vec<Waterfall>,
     /// Spread over repeats, in the plan's order.
     pub summary: Vec<CellSummary>,
     /// Socket workloads, in the plan's order.

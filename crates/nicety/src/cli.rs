@@ -13,6 +13,7 @@ pub mod runs;
 pub mod state;
 #[cfg(test)]
 mod tests;
+pub mod trace;
 pub mod tune;
 pub mod vf;
 pub mod words;
@@ -74,6 +75,9 @@ pub enum Command {
     /// Show which packets the kernel of this host drops, why, and whose they are.
     #[command(after_help = drops::EXAMPLES)]
     Drops(drops::DropsArgs),
+    /// Follow single test frames over a path: where each was, how long, and where it ended.
+    #[command(after_help = trace::EXAMPLES)]
+    Trace(trace::TraceArgs),
     /// Share a link fairly among its tenants.
     #[command(subcommand, after_help = police::EXAMPLES)]
     Police(police::PoliceCommand),

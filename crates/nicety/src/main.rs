@@ -22,6 +22,7 @@ mod signals;
 mod sock;
 mod terminal;
 mod token_file;
+mod trace;
 mod tune;
 mod usage;
 mod vf;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Sock(args) => sock::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Vf(args) => vf::run(&args),
     };

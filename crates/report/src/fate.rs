@@ -1,5 +1,6 @@
 //! What became of lost frames, in plain words; the kernel's own names stand beside.
 
+use nicety_model::fate::XdpEvent;
 use nicety_model::{CellFate, FateCause, FateOf, LossEntry};
 
 use crate::number;
@@ -173,6 +174,22 @@ pub(crate) fn meaning(cause: &FateCause) -> Option<String> {
                 "an XDP program at {device} may have dropped these, the kernel does not show it"
             ));
         }
+        FateCause::Xdp { device, event } => {
+            return Some(match event {
+                XdpEvent::TransmitRefused => {
+                    format!(
+                        "the ring behind {device} was full, by the kernel’s count of XDP frames"
+                    )
+                }
+                XdpEvent::RedirectFailed => {
+                    format!("an XDP program at {device} redirected them to where nothing is")
+                }
+                XdpEvent::Exception => {
+                    format!("an XDP program at {device} failed, or could not send them")
+                }
+                XdpEvent::CpuFull => format!("the XDP queue of {device} was full"),
+            });
+        }
         FateCause::Merged => "inside merged frames (GRO) that were dropped",
         FateCause::Others => "more causes than are kept apart",
         FateCause::Beyond => "the trial had more frames than are followed",
@@ -197,14 +214,16 @@ pub(crate) fn place(cause: &FateCause) -> String {
                 reason.unwrap_or_default()
             )
         }
-        FateCause::Refused { device } | FateCause::Program { device } => format!("at {device}"),
+        FateCause::Refused { device }
+        | FateCause::Program { device }
+        | FateCause::Xdp { device, .. } => format!("at {device}"),
         FateCause::TesterSocket { device } => format!("at port {device}"),
         FateCause::Merged | FateCause::Others | FateCause::Beyond => String::new(),
     }
 }
 
 /// `4,211 lost in veth_xmit at b (NOT_SPECIFIED): the ring of b was full`.
-fn line(entry: &LossEntry) -> String {
+pub(crate) fn line(entry: &LossEntry) -> String {
     let frames = number::count(entry.frames);
     let Some(cause) = &entry.cause else {
         return match entry.place.as_str() {
@@ -299,6 +318,13 @@ mod tests {
                     device: "a".to_owned(),
                 },
                 "4,211 lost at a: the ring behind a was full, by the tester’s own count",
+            ),
+            (
+                FateCause::Xdp {
+                    device: "x1".to_owned(),
+                    event: XdpEvent::TransmitRefused,
+                },
+                "4,211 lost at x1: the ring behind x1 was full, by the kernel’s count of XDP frames",
             ),
         ] {
             assert_eq!(line(&LossEntry::found(cause, 4211)), expected);

@@ -157,6 +157,7 @@ mod tests {
             sent: 50_000,
             lost: 0,
             ledger: Vec::new(),
+            passage: None,
             report: FateReport::default(),
         };
         let said = sampled(&fate, &hops);

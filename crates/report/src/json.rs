@@ -62,6 +62,7 @@ pub(crate) fn text(run: &Run, style: Style) -> Result<String, ReportError> {
         tester_limit_fps: run.tester_limit_fps.clone(),
         cells: run.cells.clone(),
         control: run.control.clone(),
+        waterfalls: run.waterfalls.clone(),
         summary: run.summary.clone(),
         sockets: run.sockets.clone(),
         skipped: run.skipped.clone(),

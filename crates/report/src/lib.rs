@@ -46,8 +46,10 @@ mod run;
 pub mod skips;
 pub mod sock;
 mod threads;
+pub mod trace;
 pub mod transactions;
 pub mod vf;
+mod waterfall;
 
 use std::io::Write;
 

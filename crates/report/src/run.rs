@@ -38,7 +38,7 @@ use crate::json;
 use crate::number::{self, plural};
 use crate::pick::{self, Group};
 use crate::route::Routes;
-use crate::{skips, sock};
+use crate::{skips, sock, waterfall};
 use throughput::{Throughput, Unit};
 
 /// Lines that a page shows of a list that few read; more are folded.
@@ -69,13 +69,22 @@ impl Report for Run {
             Medium::Terminal => FEW,
             _ => usize::MAX,
         };
-        doc.list(
-            "fates",
-            "What became of lost frames",
-            fate::lines(&groups, most),
-        );
+        let falls = waterfall::blocks(run, &groups, medium, most);
+        let told = !falls.is_empty();
+        if told {
+            doc.section("waterfall", "Frames from station to station", falls);
+        } else {
+            // Runs put together by older versions have none.
+            doc.list(
+                "fates",
+                "What became of lost frames",
+                fate::lines(&groups, most),
+            );
+        }
         let hops = hops::blocks(&groups, most);
-        if !hops.is_empty() {
+        // A terminal has room for one of the two.
+        let room = !told || medium != Medium::Terminal;
+        if room && !hops.is_empty() {
             doc.section("hops", "Where frames spend their time", hops);
         }
         sock::section(&mut doc, &run.sockets, Vec::new())?;

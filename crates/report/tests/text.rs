@@ -584,3 +584,70 @@ fn what_became_of_lost_frames_is_told_everywhere() {
     );
     assert!(!table(&common::rich(), 400, false).contains("became of lost"));
 }
+
+/// The way of the frames stands in every rendering, and names cannot do harm there.
+#[test]
+fn a_waterfall_is_told_everywhere() {
+    let mut run = followed();
+    let time =
+        value!({"mean_ns": 900, "p50_ns": 800, "p99_ns": 2100, "p999_ns": 3000, "max_ns": 9000});
+    let hop = value!({"from": "sent at a", "to": "received at d0", "cpus": [0], "mean_ns": 900,
+        "p50_ns": 800, "p99_ns": 2100, "p999_ns": 3000, "max_ns": 9000});
+    let cause = value!({"kind": "dropped", "device": "d1", "function": "nft_do_chain", "reason": "NETFILTER_DROP"});
+    let waterfall = value!({
+        "cell": "bridge/64/uni", "repeat": 1, "of": "overload", "load_fps": 600_000.0, "duration_s": 0.5,
+        "sent": 300_000, "received": 295_000, "off": 0, "sampled": 20_000, "end_to_end": time,
+        "stations": [
+            {"station": "a", "kind": "tester", "in": 300_000, "out": 300_000, "lost": 0, "cpus": [1], "cpus_seen": false},
+            {"station": "d0", "kind": "veth", "in": 300_000, "out": 300_000, "lost": 0, "cpus": [0], "cpus_seen": true,
+                "hops": [hop], "off": {"frames": 2, "why": "other_frames"}},
+            {"station": common::NASTY, "kind": "veth", "in": 300_000, "out": 295_000, "lost": 5000, "cpus_seen": false,
+                "causes": [{"where": "d1 nft_do_chain", "frames": 5000, "cause": cause}], "no_time": "not_seen"},
+        ],
+    });
+    let repeat = run.cells.iter().find(|cell| cell.cell == "bridge/64/uni");
+    assert!(repeat.is_some_and(|cell| cell.repeat == 1));
+    run.waterfalls = vec![serde_json::from_value(waterfall.clone()).unwrap()];
+    // Repeats of a cell are one group, of which one is shown.
+    for repeat in [2, 3] {
+        let mut other = run.waterfalls[0].clone();
+        other.repeat = repeat;
+        run.waterfalls.push(other);
+    }
+    for width in [20, 40, 80, 160] {
+        let text = table(&run, width, false);
+        for line in text.lines() {
+            assert!(
+                line.chars().count() <= usize::from(width),
+                "{width}: {line}"
+            );
+        }
+        assert!(!text.contains('\u{1b}'));
+    }
+    let text80 = table(&run, 80, false);
+    for part in [
+        "frames from station to station",
+        "300,000",
+        "2.1",
+        "its counter saw 2 more",
+        "5,000 lost in nft_do_chain",
+    ] {
+        assert!(text80.contains(part), "{part}: {text80}");
+    }
+    // It takes the place of the list.
+    assert!(!text80.contains("became of lost frames"));
+    let marked = text(|out| markdown(&run, out));
+    assert!(
+        marked.contains("| d0 | 300,000 | 300,000 | 0 | 0.8 | 2.1 | 0 |"),
+        "{marked}"
+    );
+    let page = text(|out| html(&run, out));
+    assert!(page.contains("300,000 on") && page.contains("295,000 on, 5,000 lost"));
+    assert!(!page.contains("br<script>"));
+    let told: serde_json::Value =
+        serde_json::from_str(&text(|out| json::render(&run, out, json::Style::Compact))).unwrap();
+    assert_eq!(
+        told["waterfalls"][0]["stations"][1],
+        waterfall["stations"][1]
+    );
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nicety_account::waterfall;
 use nicety_model::sock::{SockResult, SockSeries};
 use nicety_model::{Plan, PlanError, Run, SCHEMA};
 use nicety_search::summary;
@@ -45,6 +46,7 @@ pub fn run(contents: RunContents) -> Result<Run, PlanError> {
         schema: SCHEMA,
         run: head,
         tester_limit_fps,
+        waterfalls: waterfall::of_cells(&results),
         cells: results,
         control,
         summary,

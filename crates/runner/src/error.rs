@@ -41,6 +41,9 @@ pub enum RunError {
         #[source]
         why: Refusal,
     },
+    /// Frames cannot be followed.
+    #[error("frames cannot be traced: {}", crate::trace::refusal(.0))]
+    Trace(Refusal),
     /// Paths may not be built here.
     #[error(transparent)]
     Privilege(#[from] PrivilegeError),
@@ -81,19 +84,12 @@ impl Coded for RunError {
         match self {
             Self::Interrupted => ProblemCode::Interrupted,
             Self::EngineNeedsRoot(_) | Self::PortsNeedRoot(_) => ProblemCode::NoPrivilege,
-            Self::Fates {
-                why: Refusal::NotBuilt(_),
-                ..
-            } => ProblemCode::BuiltWithoutBpf,
-            Self::Fates {
-                why: Refusal::NotPermitted,
-                ..
-            } => ProblemCode::NoPrivilege,
-            Self::Fates {
-                why: Refusal::NoTypes | Refusal::NoTracepoint,
-                ..
-            } => ProblemCode::KernelLacks,
-            Self::Fates { .. } => ProblemCode::KernelRefused,
+            Self::Fates { why, .. } | Self::Trace(why) => match why {
+                Refusal::NotBuilt(_) => ProblemCode::BuiltWithoutBpf,
+                Refusal::NotPermitted => ProblemCode::NoPrivilege,
+                Refusal::NoTypes | Refusal::NoTracepoint => ProblemCode::KernelLacks,
+                _ => ProblemCode::KernelRefused,
+            },
             Self::Privilege(error) => error.code(),
             Self::Facts(_) => ProblemCode::KernelRefused,
             Self::Setup(error) => error.code(),

@@ -84,7 +84,7 @@ pub(crate) fn hops(
 }
 
 /// Number of streams, and where the tester receives them.
-fn tester(key: &CellKey, path: &dyn Path, engine: &dyn Engine) -> (u32, TesterPorts) {
+pub(crate) fn tester(key: &CellKey, path: &dyn Path, engine: &dyn Engine) -> (u32, TesterPorts) {
     let both = key.direction == Direction::Bi;
     // Stream 0 arrives at port B, stream 1 at port A.
     let sides: &[usize] = if both { &[1, 0] } else { &[1] };

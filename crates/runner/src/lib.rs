@@ -26,9 +26,11 @@ pub mod sock;
 mod sockets;
 mod stamps;
 mod tester_limit;
+pub mod trace;
 
 pub use ending::Ending;
 pub use error::RunError;
 pub use event::{Event, Observer, Stage};
 pub use request::{NewDir, Place, Request};
 pub use session::Session;
+pub use trace::{Traced, Tracer};

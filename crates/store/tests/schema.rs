@@ -11,6 +11,7 @@ use nicety_model::finding::{Advice, RuleReports};
 use nicety_model::fleet::FleetReport;
 use nicety_model::history::{RunList, Trend};
 use nicety_model::journal::{ApplyReport, History, TransactionReport};
+use nicety_model::journey::TraceLine;
 use nicety_model::kept::{Kept, PersistReport};
 use nicety_model::measured::Measured;
 use nicety_model::plan::PlanFile;
@@ -77,6 +78,7 @@ fn schemas_are_those_of_the_types() {
     check::<PacingReport>("pacing");
     check::<ProbeReport>("probe");
     check::<DropsReport>("drops");
+    check::<TraceLine>("trace");
     check::<RunList>("run-list");
     check::<Trend>("trend");
     check::<Policed>("policed");
@@ -94,7 +96,7 @@ fn schemas_are_those_of_the_types() {
     check::<Bill>("police-bill");
     check::<Samples>("police-samples");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 42, "schema/ holds the generated schemas only");
+    assert_eq!(files, 43, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

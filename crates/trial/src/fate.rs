@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use nicety_account::fate::{Beside, Noted, Tally, explain};
-use nicety_fate::{Noting, Refusal};
+use nicety_fate::{Noting, Refusal, XdpLost};
+use nicety_model::fate::XdpCount;
 use nicety_model::note::TrialNote;
-use nicety_model::{FateReport, Fps, LossEntry, TrialRecord};
-use nicety_paths::counters::UNEXPLAINED;
+use nicety_model::{FateCause, FateReport, Fps, LossEntry, TrialRecord};
+use nicety_paths::counters::{PathCounters, UNEXPLAINED};
 use nicety_paths::path::Path;
 use nicety_port::{Arrivals, Engine, EngineReport, Stop, TrialOrder};
 
@@ -83,7 +84,7 @@ pub(crate) fn add(
     engine: &dyn Engine,
     path: &dyn Path,
     report: &EngineReport,
-    programs: &[String],
+    after: &PathCounters,
 ) {
     let noting = match noted {
         Ok(noting) => noting,
@@ -109,11 +110,24 @@ pub(crate) fn add(
         refused: refused
             .map(|sender| (port(usize::from(sender.stream)), sender.refused_by_path))
             .collect(),
+        xdp: noting
+            .xdp
+            .iter()
+            .filter(|lost| !at_port(path, lost) && on_path(path, after, lost))
+            .map(|lost| {
+                let cause = FateCause::Xdp {
+                    device: lost.device.clone(),
+                    event: lost.event,
+                };
+                (cause, lost.frames)
+            })
+            .collect(),
         sockets: vec![(port(1), report.tester_drops)],
         given_up: arrivals.iter().map(|stream| stream.given_up).sum(),
         merged: noting.merged,
         // Ordinary frames that it drops are seen.
-        program: programs
+        program: after
+            .programs
             .first()
             .filter(|_| report.xdp.refused_twice)
             .cloned(),
@@ -138,6 +152,27 @@ pub(crate) fn add(
         missed: noting.missed,
         unexplained,
         counters,
-        hops: None,
+        xdp: noting.xdp.iter().map(counted).collect(),
+        hops: record.fate.take().and_then(|fate| fate.hops),
     });
+}
+
+/// Whether it is at one of the tester's ports: what is refused there the engine has counted.
+fn at_port(path: &dyn Path, lost: &XdpLost) -> bool {
+    let mut ports = path.ports().iter();
+    ports.any(|port| port.name == lost.device && port.ns.inode() == lost.netns)
+}
+
+/// Whether it may be on the path: between ports that were there before nobody knows the interfaces.
+fn on_path(path: &dyn Path, after: &PathCounters, lost: &XdpLost) -> bool {
+    let mut interfaces = after.interfaces.iter();
+    path.facts().existing_ports || interfaces.any(|of| of.interface == lost.device)
+}
+
+fn counted(lost: &XdpLost) -> XdpCount {
+    XdpCount {
+        device: lost.device.clone(),
+        event: lost.event,
+        frames: lost.frames,
+    }
 }

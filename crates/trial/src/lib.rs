@@ -20,7 +20,7 @@ use nicety_host::cpu_load::{CpuSnapshot, Watch};
 use nicety_host::roots::{FactError, ProcRoot};
 use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
-use nicety_model::{FateOf, Fps, Purpose, TrialRecord, Validity};
+use nicety_model::{Fps, Purpose, TrialRecord, Validity};
 use nicety_paths::counters::PathCounters;
 use nicety_paths::path::Path;
 use nicety_port::distance;
@@ -182,7 +182,7 @@ impl<'a> Trials<'a> {
         self
     }
 
-    /// Has the trial of fates that repeats one of latency note how long frames are where.
+    /// Has trials of fates note how long sampled frames are where.
     #[must_use]
     pub fn hopping(mut self, hops: Option<&'a mut Hops>) -> Self {
         self.hops = hops;
@@ -199,8 +199,8 @@ impl<'a> Trials<'a> {
             Purpose::Fate { of } => Some(of),
             _ => None,
         };
-        let noting = of.is_some_and(|of| of != FateOf::Latency) && self.fates.is_some();
-        let hopping = of == Some(FateOf::Latency) && self.hops.is_some();
+        let noting = of.is_some() && self.fates.is_some();
+        let hopping = of.is_some() && self.hops.is_some();
         if noting {
             self.learn_receipt(spec.load, stop);
         }
@@ -295,14 +295,7 @@ impl<'a> Trials<'a> {
                     hops::add(&mut record, passed, &sender);
                 }
                 if let Some(noted) = noted {
-                    fate::add(
-                        &mut record,
-                        noted,
-                        self.engine,
-                        self.path,
-                        &report,
-                        &after.programs,
-                    );
+                    fate::add(&mut record, noted, self.engine, self.path, &report, &after);
                 }
             }
             Err(error) => {

@@ -1,3 +1,4 @@
+use nicety_model::fate::XdpEvent;
 use proptest::prelude::*;
 
 use super::*;
@@ -67,12 +68,23 @@ fn the_same_cause_is_one_line_and_the_rest_is_left() {
     assert_eq!((lines.as_slice(), left), (named.as_slice(), 4));
 }
 
+fn xdp(event: XdpEvent) -> FateCause {
+    FateCause::Xdp {
+        device: "x1".to_owned(),
+        event,
+    }
+}
+
 #[test]
 fn what_the_numbers_do_not_show_comes_in_the_order_of_certainty() {
     let mut tally = Tally::default();
     (tally.lost[0], tally.lost[1]) = (100, 10);
     let beside = Beside {
-        refused: vec![("a".to_owned(), 50)],
+        refused: vec![("a".to_owned(), 45)],
+        xdp: vec![
+            (xdp(XdpEvent::TransmitRefused), 5),
+            (xdp(XdpEvent::Exception), 0),
+        ],
         sockets: Vec::new(),
         given_up: 20,
         merged: 10,
@@ -85,10 +97,11 @@ fn what_the_numbers_do_not_show_comes_in_the_order_of_certainty() {
     let causes = [(1, dropped("b1", "veth_xmit"))];
     let (lines, left) = told(explain(&tally, &causes, &beside));
     let named = [
-        line("a tx_dropped", 50),
+        line("a tx_dropped", 45),
         line("d1 rx_dropped", 20),
         line("b1 veth_xmit", 10),
         line("merged frames", 10),
+        line("x1 tx_dropped", 5),
     ];
     assert_eq!((lines.as_slice(), left), (named.as_slice(), 0));
 }
@@ -142,6 +155,7 @@ proptest! {
         let names: Vec<_> = (1..200).map(|n| (n, dropped("d0", &format!("f{}", n % 17)))).collect();
         let beside = Beside {
             refused: vec![("a".to_owned(), refused)],
+            xdp: vec![(xdp(XdpEvent::RedirectFailed), refused / 3)],
             sockets: vec![("b".to_owned(), merged / 2)],
             given_up,
             merged,

@@ -3,15 +3,24 @@ use proptest::prelude::*;
 use super::*;
 
 fn stations() -> Vec<Station> {
-    let of = |name: &str, arrives, loses| Station {
-        name: name.to_owned(),
-        arrives,
-        loses,
+    let of = |name: &str, arrives, loses: bool| {
+        let device = name.rsplit(' ').next().unwrap().to_owned();
+        Station {
+            name: name.to_owned(),
+            arrives,
+            cause: loses.then(|| FateCause::Dropped {
+                device: Some(device.clone()),
+                function: Some("nft_do_chain".to_owned()),
+                reason: Some("NETFILTER_DROP".to_owned()),
+            }),
+            device,
+            ..Station::default()
+        }
     };
     vec![
         of("received at d0", false, false),
         of("sent at d1", false, false),
-        of("arrived at b", true, true),
+        of("arrived at b", true, false),
         of("thrown away at d2", false, true),
     ]
 }
@@ -72,6 +81,25 @@ fn frames_that_were_not_seen_everywhere_enter_no_figure() {
     let report = joined(&frames);
     assert_eq!((report.frames, report.cut, report.other_ways), (3, 2, 1));
     assert_eq!(report.end_to_end.max_ns, 1000);
+    let counts: Vec<(&str, [u64; 4])> = report
+        .stations
+        .iter()
+        .map(|of| {
+            (
+                of.device.as_str(),
+                [of.frames, of.passed, of.dropped, of.left],
+            )
+        })
+        .collect();
+    // Every frame that was seen somewhere went on, was thrown away or was not seen again.
+    let expected = [
+        ("d0", [6, 5, 0, 1]),
+        ("d2", [2, 1, 1, 0]),
+        ("d1", [3, 3, 0, 0]),
+        ("b", [4, 4, 0, 0]),
+    ];
+    assert_eq!(counts, expected);
+    assert_eq!(report.stations[0].cpus, [1]);
     assert_eq!(joined(&[]), HopReport::default());
 }
 
@@ -85,6 +113,30 @@ fn a_clock_that_wraps_or_goes_back_is_noticed() {
     back[0].at_ns = 4000;
     let report = joined(&[back]);
     assert_eq!((report.frames, report.summed), (1, 0));
+}
+
+/// Two testers at work at once number their frames alike.
+#[test]
+fn frames_of_another_tester_are_left_out() {
+    let mut known = stations();
+    let theirs = Station {
+        netns: 9,
+        ..known[0].clone()
+    };
+    known.push(theirs);
+    let all = [
+        seen(0, 0, &[(0, 100), (1, 400), (2, 1000)]),
+        seen(0, 77, &[(4, 100)]),
+        seen(5, 88, &[(4, 100)]),
+        seen(6, 99, &[(0, 100)]),
+    ];
+    let report = join(all.concat(), &known, "sent at a").unwrap();
+    assert_eq!((report.frames, report.cut, report.other_ways), (1, 1, 0));
+    assert_eq!(report.stations[0].frames, 2);
+    assert_eq!(report.stations.len(), 3);
+    // Where none arrives there is no telling.
+    let report = join(all[1..].concat(), &known, "sent at a").unwrap();
+    assert_eq!((report.cut, report.stations.len()), (3, 2));
 }
 
 proptest! {

@@ -149,6 +149,7 @@ mod tests {
             saturated_at: None,
         };
         Run {
+            waterfalls: Vec::new(),
             schema: 1,
             run: nicety_model::run::RunHead {
                 name: "made".to_owned(),

@@ -12,6 +12,8 @@ use nicety_model::plan::Preset;
 use nicety_model::{EngineChoice, FateMode, Verdict};
 use nicety_port::probes::Stamps;
 
+use super::trace::Only;
+
 /// A word and what it means.
 type Word = (&'static str, &'static str);
 
@@ -55,6 +57,18 @@ pub const ENGINE: Words<EngineChoice> = Words {
         ("af_packet", "Packet sockets; works for ordinary users"),
     ],
     read: own,
+};
+
+/// `--only` of `nicety trace`.
+pub const ONLY: Words<Only> = Words {
+    known: &[("all", "All frames"), ("lost", "Frames that do not arrive")],
+    read: |text| match text {
+        "all" => Ok(Only::All),
+        "lost" => Ok(Only::Lost),
+        other => Err(format!(
+            "unknown kind of frames {other:?}; write all or lost"
+        )),
+    },
 };
 
 /// `--stamps`.

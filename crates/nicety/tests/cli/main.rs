@@ -48,4 +48,5 @@ mod switches;
 mod team;
 mod terminal;
 mod tmux;
+mod trace;
 mod tune;

@@ -54,7 +54,7 @@ pub(super) fn picture(run: &Run, group: &Group<'_>) -> Picture {
                     .or_else(|| queues_of_port(run, station)),
                 threads: threads.of_station(at, number),
                 passed: [0, 1].map(|direction| {
-                    passage.and_then(|passage| passed::at(passage, station, of.kind, direction))
+                    passage.and_then(|passage| station.counted(passage, of.kind, direction))
                 }),
                 lost: lost.next().unwrap_or_default(),
             });
@@ -163,19 +163,10 @@ fn label(station: &route::Station, site: SiteKind) -> String {
 
 /// The lines of a ledger for each station in order, named by their counters alone; and the others.
 fn by_station(route: &Route, ledger: &[LossEntry]) -> (Vec<Vec<LossEntry>>, Vec<LossEntry>) {
-    let stations: Vec<&route::Station> = route.stations().collect();
-    let mut lost = vec![Vec::new(); stations.len()];
+    let mut lost = vec![Vec::new(); route.stations().count()];
     let mut elsewhere = Vec::new();
     for entry in ledger.iter().filter(|entry| entry.frames > 0) {
-        let names = stations.iter().enumerate().flat_map(|(at, station)| {
-            let names = station.names.iter();
-            names.filter_map(move |name| {
-                let counter = entry.place.strip_prefix(name.as_str())?;
-                Some((name.len(), at, counter.strip_prefix(' ')?))
-            })
-        });
-        // `ovs p0 tx_dropped` is not at `ovs`.
-        let Some((_, at, counter)) = names.max_by_key(|(length, ..)| *length) else {
+        let Some((at, counter)) = route.station_of(&entry.place) else {
             elsewhere.push(entry.clone());
             continue;
         };

@@ -79,9 +79,10 @@ impl Cell {
 
     /// What the trials of fates have found out.
     pub(super) fn cell_fates(&self) -> Vec<CellFate> {
-        let mut fates: Vec<CellFate> = self.fates.iter().filter_map(cell_fate).collect();
+        let mut fates: Vec<CellFate> = self.fates.iter().filter_map(CellFate::of).collect();
         let hops = fates
             .iter_mut()
+            .filter(|fate| fate.of == FateOf::Latency)
             .filter_map(|fate| fate.report.hops.as_mut());
         for hops in hops {
             // What the programs add shows beside the trial that it repeats.
@@ -104,19 +105,4 @@ impl Cell {
     pub(super) fn tells_fates(&self, record: &TrialRecord) -> bool {
         matches!(self.stage(), Stage::Fate(_)) && record.fate.is_some()
     }
-}
-
-fn cell_fate(record: &TrialRecord) -> Option<CellFate> {
-    let Purpose::Fate { of } = record.purpose else {
-        return None;
-    };
-    Some(CellFate {
-        of,
-        load_fps: record.load_fps,
-        duration_s: record.duration_s,
-        sent: record.frames.sent,
-        lost: record.frames.lost,
-        ledger: record.loss_ledger.clone(),
-        report: record.fate.clone()?,
-    })
 }

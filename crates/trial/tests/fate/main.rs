@@ -11,11 +11,13 @@ mod commands;
 mod hops;
 mod host;
 mod queues;
+mod redirect;
 mod rules;
 #[path = "../truth/stage.rs"]
 #[allow(dead_code)]
 mod stage;
 mod tester;
+mod waterfall;
 
 use std::process::ExitCode;
 
@@ -23,7 +25,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Fate = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Fate); 28] = [
+const TESTS: [(&str, Fate); 31] = [
     ("a_token_bucket", queues::tbf),
     ("classes_with_a_short_queue", queues::htb),
     ("the_ring_of_a_veth", queues::veth_ring),
@@ -49,9 +51,15 @@ const TESTS: [(&str, Fate); 28] = [
     ("a_macvlan_for_others", host::macvlan),
     ("nothing_is_lost", tester::nothing),
     ("xdp_frames_that_a_program_drops", tester::unseen),
+    (
+        "xdp_frames_that_are_redirected_to_nowhere",
+        redirect::failed,
+    ),
     ("hops_of_frames_that_programs_receive", hops::by_programs),
     ("hops_of_frames_that_sockets_receive", hops::by_sockets),
     ("hops_show_where_a_queue_is", hops::a_queue),
+    ("a_waterfall_of_two_causes", waterfall::two),
+    ("a_waterfall_without_loss_and_queue", waterfall::nothing),
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,130 @@
+//! `nicety trace`: single frames' journeys over a path, as they happen.
+
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use nicety_account::journey::Tally;
+use nicety_model::journey::{Journey, TraceLine};
+use nicety_model::plan::PortsError;
+use nicety_model::{Coded, Fps, Plan, ProblemCode};
+use nicety_report::trace as text;
+use nicety_runner::event::{Event, Observer};
+use nicety_runner::{RunError, Tracer};
+
+use crate::cli::trace::{Only, TraceArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::signals::Signals;
+
+/// Length of a burst: journeys are told after each.
+const BURST: Duration = Duration::from_millis(250);
+
+/// Nothing takes long enough to be told of.
+struct Silent;
+
+impl Observer for Silent {
+    fn on(&self, _: Event<'_>) {}
+}
+
+/// Runs the command.
+pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
+    let plan = plan(args)?;
+    let signals = Signals::install()?;
+    let stop = signals.stop();
+    let opened = Tracer::open(&plan, args.engine, &stop, &Silent);
+    let mut tracer = match opened {
+        Err(error) if error.code() == ProblemCode::Interrupted => return Ok(Exit::Interrupted),
+        opened => opened?,
+    };
+    for note in tracer.notes().iter().filter(|_| output::is_verbose()) {
+        output::say(&format!("note: {note}"));
+    }
+    let sender = tracer.ports()[0].to_owned();
+    output::say(&format!(
+        "sending {}-byte frames from {sender} to {}; times in µs, Ctrl-C ends it",
+        args.size,
+        tracer.ports()[1]
+    ));
+    let begun = Instant::now();
+    let (mut tally, mut unnoted) = (Tally::new().map_err(Failure::environment)?, 0);
+    let mut read = true;
+    while read && !signals.stopped() {
+        let frames = next(args, tally.sent(), begun.elapsed());
+        if frames == 0 {
+            break;
+        }
+        let traced = match tracer.burst(frames, args.rate, &stop) {
+            Err(RunError::Interrupted) => break,
+            traced => traced?,
+        };
+        unnoted += traced.unnoted;
+        let mut lines = String::new();
+        for journey in traced.journeys {
+            tally.add(&journey);
+            if args.only == Only::All || !journey.end.is_received() {
+                lines += &line(journey, &sender, args)?;
+            }
+        }
+        read = lines.is_empty() || output::print_on("to standard output", &lines)?;
+    }
+    let ended = next(args, tally.sent(), begun.elapsed()) == 0;
+    let summary = tally.finish(begun.elapsed().as_secs_f64(), unnoted);
+    if read {
+        match args.json {
+            true => output::print(&output::line(&TraceLine::Summary(summary))?)?,
+            false => output::print(&(text::summary(&summary) + "\n"))?,
+        }
+    }
+    let bounded = args.count.is_some() || args.length.is_some();
+    Ok(match signals.stopped() && bounded && !ended {
+        true => Exit::Interrupted,
+        false => Exit::Done,
+    })
+}
+
+/// The plan whose first cell is traced over.
+fn plan(args: &TraceArgs) -> Result<Plan, Failure> {
+    let mut plan = Plan::default_bridge();
+    if let (Some(from), Some(to)) = (&args.from, &args.to) {
+        let both = format!("{from},{to}");
+        plan = plan
+            .with_ports(&both)
+            .map_err(|error| Failure::usage(anyhow!("{from} {to}: {}", with_fix(&error))))?;
+    }
+    plan.traffic.frame_sizes = vec![args.size];
+    Ok(plan)
+}
+
+/// What is wrong with the ports, and what to do.
+fn with_fix(error: &PortsError) -> String {
+    match error {
+        PortsError::NotTwo(_) => {
+            "write both interfaces without a comma, as in eth1 eth2".to_owned()
+        }
+        PortsError::Same(_) => "a path needs two different interfaces; name another one".to_owned(),
+        other => format!("{other}; write names that `ip link` shows"),
+    }
+}
+
+/// Frames of the next burst; 0 at the end.
+fn next(args: &TraceArgs, sent: u64, elapsed: Duration) -> u64 {
+    let left = args
+        .length
+        .map_or(BURST, |length| length.saturating_sub(elapsed));
+    if left.is_zero() {
+        return 0;
+    }
+    let Fps(rate) = args.rate;
+    let burst = (rate * BURST.min(left).as_secs_f64()).round() as u64;
+    let left = args
+        .count
+        .map_or(u64::MAX, |count| count.saturating_sub(sent));
+    burst.max(1).min(left)
+}
+
+fn line(journey: Journey, sender: &str, args: &TraceArgs) -> Result<String, Failure> {
+    match args.json {
+        true => output::line(&TraceLine::Frame(journey)),
+        false => Ok(text::line(&journey, sender) + "\n"),
+    }
+}

@@ -1,0 +1,205 @@
+//! `nicety trace` over a bridge made for it, with real frames of which it is known what becomes of them.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Call, alone, becomes_nobody, nicety, root};
+use crate::lab::Lab;
+
+/// Two ports and a bridge between them, without anything else that speaks.
+const SETUP: &str = "
+set -e
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link set lo up
+ip link add p0 type veth peer name q0
+ip link add p1 type veth peer name q1
+ip link add sw type bridge
+for port in q0 q1; do ip link set $port master sw; done
+for port in sw q0 q1 p0 p1; do ip link set $port up; done
+";
+
+/// Every fifth frame.
+const RULE: &str = "nft 'table bridge t { chain f { type filter hook forward priority 0; policy accept;                     numgen inc mod 5 0 counter drop; }; }'";
+
+fn lab(test: &str) -> Option<Lab> {
+    if !root() {
+        println!("SKIP {test}: only root may load the programs");
+        return None;
+    }
+    Lab::with(test, SETUP)
+}
+
+fn call(words: &[&str]) -> Call {
+    nicety(["trace", "p0", "p1"].iter().chain(words)).limit(Duration::from_secs(60))
+}
+
+/// Lines of a stream, each as the schema has it: the frames, and the summary.
+fn stream(text: &str) -> (Vec<Value>, Value) {
+    let schema = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../schema/trace.schema.json"
+    );
+    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let read = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|error| error.to_string())
+            .collect();
+        assert_eq!(errors, Vec::<String>::new(), "{line}");
+        value
+    };
+    let mut lines: Vec<Value> = text.lines().map(read).collect();
+    let summary = lines.pop().unwrap();
+    assert_eq!(summary["kind"], "summary");
+    assert!(lines.iter().all(|line| line["kind"] == "frame"));
+    (lines, summary)
+}
+
+#[test]
+fn every_frame_tells_where_it_was_and_where_it_ended() {
+    let _alone = alone();
+    let Some(lab) = lab("every_frame_tells_where_it_was_and_where_it_ended") else {
+        return;
+    };
+    let ended = lab
+        .inside(call(&["--count", "20", "--json", "--quiet"]))
+        .run();
+    let (frames, summary) = stream(&ended.assert_code(0).stdout);
+    assert_eq!(
+        (frames.len(), &summary["sent"], &summary["lost"]),
+        (20, &20.into(), &0.into())
+    );
+    for frame in &frames {
+        let stations: Vec<&str> = frame["stations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| of["station"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            stations,
+            ["received at q0", "sent at q1", "arrived at p1"],
+            "{frame}"
+        );
+        let sum: u64 = frame["stations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| of["after_ns"].as_u64().unwrap())
+            .sum();
+        assert_eq!(frame["end"]["total_ns"], sum, "{frame}");
+    }
+
+    lab.sh(RULE);
+    let ended = lab
+        .inside(call(&["--count", "200", "--only", "lost", "--json"]))
+        .run();
+    let (lost, summary) = stream(&ended.assert_code(0).stdout);
+    assert_eq!(
+        (&summary["sent"], &summary["lost"]),
+        (&200.into(), &40.into()),
+        "{summary}"
+    );
+    assert_eq!(lost.len(), 40);
+    for frame in &lost {
+        let cause = &frame["end"]["cause"];
+        assert_eq!(
+            (&frame["end"]["is"], &cause["device"]),
+            (&"dropped".into(), &"q1".into()),
+            "{frame}"
+        );
+    }
+    // As the rule itself counts them.
+    let counted = lab.sh("nft list table bridge t");
+    let (_, counted) = counted.split_once("packets ").unwrap();
+    let counted: u64 = counted.split(' ').next().unwrap().parse().unwrap();
+    // Frames that show the bridge where the ports are meet it too.
+    assert!((40..=44).contains(&counted), "{counted}");
+
+    let ended = lab.inside(call(&["--count", "10"])).run();
+    let text = ended.assert_code(0).stdout.clone();
+    assert_eq!(text.lines().count(), 11, "{text}");
+    assert_eq!(text.matches("  dropped in ").count(), 2, "{text}");
+    assert!(
+        text.lines().last().unwrap().starts_with("10 frames in "),
+        "{text}"
+    );
+    assert!(
+        ended
+            .stderr
+            .contains("sending 64-byte frames from p0 to p1"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn the_user_ends_it_and_gets_the_summary() {
+    let _alone = alone();
+    let Some(lab) = lab("the_user_ends_it_and_gets_the_summary") else {
+        return;
+    };
+    let before = lab.state();
+    // Without an end of its own that is how it ends.
+    for (words, code) in [(&["--json"][..], 0), (&["--json", "--for", "1h"], 4)] {
+        let mut running = lab.inside(call(words)).start();
+        running.until("some frames", |running| {
+            running.stdout().lines().count() >= 20
+        });
+        running.signal(Signal::INT);
+        let ended = running.wait();
+        let (frames, summary) = stream(&ended.assert_code(code).stdout);
+        assert!(frames.len() as u64 <= summary["sent"].as_u64().unwrap());
+        assert_eq!(summary["lost"], 0, "{summary}");
+    }
+    let ended = lab.inside(call(&["--for", "300ms", "--rate", "50"])).run();
+    assert!(ended.assert_code(0).stdout.lines().count() >= 2);
+    lab.assert_state(&before);
+}
+
+#[test]
+fn wrong_words_and_rights_are_one_line() {
+    for (words, line) in [
+        (&["p0"][..], "B is missing; see nicety trace --help"),
+        (
+            &["p0", "p1", "--rate", "0"],
+            "--rate: \"0\" is not between 1 and 10k frames per second",
+        ),
+        (
+            &["p0", "p1", "--rate", "11k"],
+            "--rate: \"11k\" is not between 1 and 10k frames per second",
+        ),
+        (
+            &["p0", "p1", "--for", "1ms"],
+            "--for: \"1ms\" is not between 100ms and 24h",
+        ),
+        (
+            &["p0", "p1", "--only", "x"],
+            "--only: unknown kind of frames \"x\"; write all or lost",
+        ),
+        (
+            &["p0", "p1", "--size", "x"],
+            "--size: \"x\" is no frame size; write bytes with the FCS, as in 64 or 1518",
+        ),
+        (
+            &["p0", "p0"],
+            "p0 p0: a path needs two different interfaces; name another one",
+        ),
+    ] {
+        let ended = nicety(["trace"].iter().chain(words)).run();
+        assert_eq!(ended.assert_code(2).only_line(), line);
+    }
+    let test = "wrong_words_and_rights_are_one_line";
+    if !root() || !becomes_nobody(test) {
+        println!("SKIP {test}: only root becomes another user");
+        return;
+    }
+    let ended = nicety(["trace", "--count", "1"]).by_nobody().run();
+    let line = "frames cannot be traced: it needs BPF programs and packet sockets: run it as root";
+    assert_eq!(ended.assert_code(3).only_line(), line);
+}
