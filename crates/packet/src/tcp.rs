@@ -29,7 +29,7 @@ pub fn write(header: &mut [u8; HEADER_BYTES], source: u16, destination: u16) {
     header[WINDOW..CHECKSUM].copy_from_slice(&u16::MAX.to_be_bytes());
 }
 
-/// Whether the fixed parts of a header are as [`write`] leaves them.
+/// Whether the fixed parts of a header are as [`write()`] leaves them.
 pub fn is_ours(header: &[u8; HEADER_BYTES]) -> bool {
     header[OFFSET] == WORDS && header[FLAGS] == ACK
 }

@@ -42,8 +42,12 @@ impl Server {
         };
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        if is_root(dir.path()) {
-            chown(dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        // The server refuses to be root's.
+        if is_root(dir.path())
+            && let Err(error) = chown(dir.path(), Some(NOBODY), Some(NOBODY))
+        {
+            println!("SKIP {test}: root may give no directory to another user here: {error}");
+            return None;
         }
         let mut server = Self {
             dir,

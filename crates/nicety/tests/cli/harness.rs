@@ -45,6 +45,20 @@ pub fn ordinary_namespaces(test: &str) -> bool {
     works(test, words, &["unshare", "-Urn", "true"])
 }
 
+/// Whether whoever runs this gets network namespaces here; says `SKIP` where not, as in most containers.
+pub fn own_namespaces(test: &str) -> bool {
+    let why = no_namespaces();
+    if let Some(why) = &why {
+        println!("SKIP {test}: {why}");
+    }
+    why.is_none()
+}
+
+fn no_namespaces() -> Option<String> {
+    let by_root = unshared(&["env"], &["unshare", "-n", "true"]);
+    by_root.and_then(|_| unshared(&["env"], &["unshare", "-Urn", "true"]))
+}
+
 /// Whether root gets mounts of its own here; says `SKIP` where not, as in a chroot whose root is no mount.
 pub fn own_mounts(test: &str) -> bool {
     works(test, &["env"], &["unshare", "-m", "true"])
@@ -416,10 +430,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// any, as in a container without rights.
 pub fn in_namespaces() -> Option<MutexGuard<'static, ()>> {
     static REASON: OnceLock<Option<String>> = OnceLock::new();
-    let reason = REASON.get_or_init(|| {
-        let by_root = unshared(&["env"], &["unshare", "-n", "true"]);
-        by_root.and_then(|_| unshared(&["env"], &["unshare", "-Urn", "true"]))
-    });
+    let reason = REASON.get_or_init(no_namespaces);
     match reason {
         None => Some(alone()),
         Some(why) => {

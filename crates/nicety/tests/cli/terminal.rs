@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{NICETY, alone, once};
+use crate::harness::{NICETY, alone, once, own_namespaces};
 use crate::leftovers::Before;
 use crate::runs::TINY;
 use crate::tmux::Tmux;
@@ -42,7 +42,7 @@ fn views(screen: &str) -> usize {
 fn a_resized_view_leaves_no_stale_lines() {
     let _alone = alone();
     let test = "a_resized_view_leaves_no_stale_lines";
-    if !once(test) {
+    if !once(test) || !own_namespaces(test) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn a_resized_view_leaves_no_stale_lines() {
 fn a_terminal_is_as_before_however_a_run_ends() {
     let _alone = alone();
     let test = "a_terminal_is_as_before_however_a_run_ends";
-    if !once(test) {
+    if !once(test) || !own_namespaces(test) {
         return;
     }
     for (what, code) in [

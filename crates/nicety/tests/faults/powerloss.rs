@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::bench::Bench;
 use crate::campaign::{PATIENCE, Scene, count, random, row, same, strace};
 use crate::disk::{Disk, Left, put};
-use crate::harness::{Call, Ended, LONG, Running, alone, nicety, once};
+use crate::harness::{Call, Ended, LONG, Running, alone, nicety, once, own_namespaces};
 use crate::police::Daemon;
 use crate::settings::{Apply, Persist};
 use crate::store::Add;
@@ -264,7 +264,8 @@ fn power_loss_police() {
 #[test]
 fn power_loss_bench() {
     let _alone = alone();
-    if !once("power_loss_bench") || !strace("power_loss_bench") {
+    let test = "power_loss_bench";
+    if !once(test) || !strace(test) || !own_namespaces(test) {
         return;
     }
     let scene = Bench::new("af_packet");
