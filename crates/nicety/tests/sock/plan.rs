@@ -6,7 +6,9 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, LONG, alone, in_namespaces, lines, nicety, ordinary_namespaces, root};
+use crate::harness::{
+    Call, LONG, alone, in_namespaces, lines, nicety, ordinary_namespaces, privileged, root,
+};
 
 fn bench(dir: &Path, plan: &str, words: &[&str]) -> Call {
     std::fs::write(dir.join("plan.toml"), plan).unwrap();
@@ -218,7 +220,7 @@ fn neighbours_join_open_vswitch_and_tests_run_where_they_are_put() {
         return;
     };
     let test = "neighbours_join_open_vswitch_and_tests_run_where_they_are_put";
-    if !root() {
+    if !privileged() {
         println!("SKIP {test}: needs root");
         return;
     }
@@ -268,7 +270,7 @@ fn neighbours_join_what_polls_and_share_the_wire_of_a_namespace() {
         return;
     };
     let test = "neighbours_join_what_polls_and_share_the_wire_of_a_namespace";
-    if !root() {
+    if !privileged() {
         println!("SKIP {test}: needs root");
         return;
     }
