@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use nicety_police::{Controller, Policy, Sample, Seen, Tuning};
+use nicety_police::{Controller, Decision, Policy, Sample, Seen, Tuning};
 
 const POLICY: &str = "[link]\ncapacity = \"200mbit\"\nperiod = \"1s\"\n\
     [[tenant]]\nname = \"tcp\"\nports = \"a\"\n[[tenant]]\nname = \"udp\"\nports = \"b\"\n";
@@ -21,6 +21,34 @@ const PERIODS: usize = 16;
 /// The period in which the flood begins.
 const BEGIN: usize = 5;
 
+/// The controller reads what each port has sent by then, and its limits are written to `limits`, in bit/s.
+fn period_ends<const PORTS: usize>(
+    controller: &mut Controller,
+    seconds: u64,
+    bytes: [u64; PORTS],
+    limits: &mut [f64; PORTS],
+) -> Decision {
+    let seen = bytes.map(|bytes| Seen {
+        present: true,
+        sample: Some(Sample {
+            at: Duration::from_secs(seconds),
+            bytes,
+            frames: 0,
+            drops: None,
+            backlog: None,
+        }),
+        limit: None,
+        silent: false,
+    });
+    let decision = controller.step(&seen);
+    for index in &decision.writes {
+        let limit = decision.ports[*index].limit;
+        controller.wrote(*index, limit);
+        limits[*index] = limit.bps();
+    }
+    decision
+}
+
 /// Periods after which a flood that begins at step `at` of a period is within a tenth of its share
 /// and stays there.
 fn held_after(at: usize, tuning: Tuning) -> f64 {
@@ -32,24 +60,13 @@ fn held_after(at: usize, tuning: Tuning) -> f64 {
     let (mut last, begin) = (0, BEGIN * STEPS + at);
     for step in 0..PERIODS * STEPS {
         if step % STEPS == 0 {
-            let seen = bytes.map(|bytes| Seen {
-                present: true,
-                sample: Some(Sample {
-                    at: Duration::from_secs((step / STEPS) as u64),
-                    bytes: bytes as u64,
-                    frames: 0,
-                    drops: None,
-                    backlog: None,
-                }),
-                limit: None,
-                silent: false,
-            });
-            let decision = controller.step(&seen);
-            for index in &decision.writes {
-                let limit = decision.ports[*index].limit;
-                controller.wrote(*index, limit);
-                limits[*index] = limit.bps();
-            }
+            let seconds = (step / STEPS) as u64;
+            period_ends(
+                &mut controller,
+                seconds,
+                bytes.map(|of| of as u64),
+                &mut limits,
+            );
         }
         let udp = if step < begin {
             0.0
@@ -119,24 +136,7 @@ fn overload_ms(idle_share: f64) -> (f64, f64) {
                 has_share = Some(period - 10);
             }
         }
-        let seen = bytes.map(|bytes| Seen {
-            present: true,
-            sample: Some(Sample {
-                at: Duration::from_secs(period),
-                bytes,
-                frames: 0,
-                drops: None,
-                backlog: None,
-            }),
-            limit: None,
-            silent: false,
-        });
-        let decision = controller.step(&seen);
-        for index in &decision.writes {
-            let limit = decision.ports[*index].limit;
-            controller.wrote(*index, limit);
-            limits[*index] = limit.bps();
-        }
+        period_ends(&mut controller, period, bytes, &mut limits);
     }
     (beyond, has_share.unwrap() as f64)
 }
@@ -164,24 +164,7 @@ fn one_that_sends_as_before_is_not_held_by_what_an_idle_one_may_begin_with() {
         for (port, want) in [30e6, FLOOD].into_iter().enumerate() {
             bytes[port] += (f64::min(want, limits[port]) / 8.0) as u64;
         }
-        let seen = bytes.map(|bytes| Seen {
-            present: true,
-            sample: Some(Sample {
-                at: Duration::from_secs(period),
-                bytes,
-                frames: 0,
-                drops: None,
-                backlog: None,
-            }),
-            limit: None,
-            silent: false,
-        });
-        let decision = controller.step(&seen);
-        for index in &decision.writes {
-            let limit = decision.ports[*index].limit;
-            controller.wrote(*index, limit);
-            limits[*index] = limit.bps();
-        }
+        let decision = period_ends(&mut controller, period, bytes, &mut limits);
         if period >= 10 {
             writes += decision.writes.len();
             assert_eq!(decision.tenants[0].demand_bps.map(f64::round), Some(31.7e6));
