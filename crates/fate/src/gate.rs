@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle, park_timeout};
 use std::time::Duration;
 
+use nicety_port::clock;
 use nicety_port::xdp::mapping::Mapping;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::layout::{ARMED, hop_order as order};
 use crate::refusal::{Refusal, refused};
@@ -77,12 +77,7 @@ impl Drop for Gate {
 
 /// A window begins now: a thread that is late moves the window, and takes no station from a frame of it.
 fn open(words: &Mapping, trial: u8, length: u64) {
-    let now = clock_gettime(ClockId::Monotonic);
-    set(
-        words,
-        order::FROM,
-        (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64,
-    );
+    set(words, order::FROM, clock::monotonic_ns());
     set(words, order::LENGTH, length);
     set(words, order::TRIAL, ARMED | u64::from(trial));
 }
