@@ -8,10 +8,10 @@ use std::time::Duration;
 use nicety_account::journey::{Burst, join};
 use nicety_fate::{Hops, Refusal, TesterPorts};
 use nicety_guests::bundle::MIRROR;
-use nicety_host::clock;
 use nicety_host::placement::Placement;
 use nicety_model::journey::{Journey, JourneyEnd};
 use nicety_model::{CellKey, EngineChoice, Fps, Note, Plan};
+use nicety_port::clock;
 use nicety_port::{Engine, Stop, TrialOrder};
 use nicety_trial::{DRAIN_MAX, DRAIN_QUIET};
 
@@ -83,7 +83,7 @@ impl Tracer {
             notes,
             counter: 0,
             sent: 0,
-            begun_ns: nanoseconds(clock::monotonic()),
+            begun_ns: clock::monotonic_ns(),
         })
     }
 
@@ -167,10 +167,6 @@ impl Tracer {
 }
 
 type Opened = (Box<dyn Engine>, Hops, [String; 2], Vec<Note>);
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// Why frames cannot be followed, in words for a trace.
 pub(crate) fn refusal(why: &Refusal) -> String {
