@@ -24,6 +24,8 @@ trap 'rm -rf "$work"' EXIT
 : >"$work/skips"
 : >"$work/again"
 : >"$work/times"
+# Output of the test program that runs now; two run at once.
+one=$work/one
 
 step() { echo "== $*"; }
 
@@ -91,17 +93,17 @@ count_passed() {
                 if (!(name in skip) && !(last in skip)) count++
             }
             print count + 0
-        }' "$work/one"
+        }' "$one"
 }
 
 # Names of the tests that failed in the last program, as that program takes them.
 failed_names() {
     {
-        sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$work/one"
+        sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$one"
         # What a test's own children print can stand in the middle of its line; the list at the
         # end is whole.
         awk '/^failures:$/ { list = 1; n = 0; next } list && /^    [^ ]+$/ { name[n++] = $1 }
-            END { for (i = 0; i < n; i++) print name[i] }' "$work/one"
+            END { for (i = 0; i < n; i++) print name[i] }' "$one"
     } | sort -u
 }
 
@@ -109,7 +111,7 @@ failed_names() {
 clock() {
     local seen=0 last=$SECONDS ended now
     while sleep 1; do
-        mapfile -t ended < <(sed -n 's/^test \([^ ]*\) .*\.\.\. \(ok\|FAILED\)$/\1/p' "$work/one" |
+        mapfile -t ended < <(sed -n 's/^test \([^ ]*\) .*\.\.\. \(ok\|FAILED\)$/\1/p' "$one" |
             tail -n +$((seen + 1)))
         [ ${#ended[@]} -gt 0 ] || continue
         now=$SECONDS
@@ -118,15 +120,15 @@ clock() {
     done
 }
 
-# attempt ARGUMENTS…: runs the program of `run`; its output is in $work/one.
+# attempt ARGUMENTS…: runs the program of `run`; its output is in $one.
 attempt() {
     local clock status=0
-    : >"$work/one"
+    : >"$one"
     clock &
     clock=$!
     # Descriptor 3 is the list of programs: a browser takes it for its own.
     (cd "$folder" && CARGO_MANIFEST_DIR=$folder INSTA_WORKSPACE_ROOT=$root timeout --kill-after=10 "$limit" \
-        "${below[@]}" "$program" "${arguments[@]}" "$@") >"$work/one" 2>&1 </dev/null 3<&- || status=$?
+        "${below[@]}" "$program" "${arguments[@]}" "$@") >"$one" 2>&1 </dev/null 3<&- || status=$?
     kill "$clock"
     wait "$clock" 2>/dev/null || true
     return "$status"
@@ -135,8 +137,8 @@ attempt() {
 # Adds what the last program passed and skipped to the sums.
 tally() {
     count_passed >>"$work/passed"
-    grep '^SKIP ' "$work/one" | sed "s/^SKIP /SKIP $1: /" >>"$work/skips" || true
-    sed -n "s/^test \(.*\) \.\.\. ignored\(.*\)/SKIP $1: \1: ignored\2/p" "$work/one" >>"$work/skips"
+    grep '^SKIP ' "$one" | sed "s/^SKIP /SKIP $1: /" >>"$work/skips" || true
+    sed -n "s/^test \(.*\) \.\.\. ignored\(.*\)/SKIP $1: \1: ignored\2/p" "$one" >>"$work/skips"
 }
 
 # The tests of `run` that failed, alone: whether all pass now, which is noted.
@@ -184,8 +186,8 @@ run() {
     tally "$label"
     mapfile -t names < <(failed_names)
     if [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && [ "$measures" = yes ] &&
-        [ ${#names[@]} -ge 1 ] && [ ${#names[@]} -le 3 ] && ! grep -q '^left behind: ' "$work/one"; then
-        cat "$work/one"
+        [ ${#names[@]} -ge 1 ] && [ ${#names[@]} -le 3 ] && ! grep -q '^left behind: ' "$one"; then
+        cat "$one"
         echo "again $label: $name: ${names[*]}"
         status=0
         retry || status=$?
@@ -193,7 +195,7 @@ run() {
     if [ "$status" -eq 0 ]; then
         echo "ok    $label: $name ($(count_passed), $((SECONDS - begun)) s)"
     else
-        cat "$work/one"
+        cat "$one"
         [ "$status" -ne 124 ] || echo "stopped after $limit seconds"
         echo "FAIL  $label: $name (status $status)"
         fail "$label: $name (status $status, $((SECONDS - begun)) s)"
@@ -205,8 +207,8 @@ run() {
 details() {
     {
         echo "-- $label: $name"
-        awk '/^failures:$/ { list = 1 } list' "$work/one" | sed -n '1,80p' | cut -c 1-400
-        [ "$status" -ne 124 ] || { echo "stopped after $limit seconds, in:" && tail -n 3 "$work/one"; }
+        awk '/^failures:$/ { list = 1 } list' "$one" | sed -n '1,80p' | cut -c 1-400
+        [ "$status" -ne 124 ] || { echo "stopped after $limit seconds, in:" && tail -n 3 "$one"; }
     } >>"$work/details"
 }
 
@@ -218,10 +220,15 @@ readable() { "${as_user[@]}" test -r "$(head -n 1 "$work/programs" | cut -f 2)";
 # What is not measured and takes the CPUs: beside the tests in the virtual machine of `nicety lab`,
 # which leave half of the time of two CPUs, and only when nothing else wants to run.
 beside() {
+    local folder program
+    one=$work/one-beside
     check "lints" cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
     check "documentation" env RUSTDOCFLAGS="-D warnings" \
         cargo doc --quiet --locked --workspace --no-deps
     check "examples in the documentation" examples
+    while IFS=$'\t' read -r folder program <&3; do
+        run "$privilege" "$folder" "$program"
+    done 3< <(pure_programs)
 }
 
 examples() {
@@ -233,9 +240,11 @@ examples() {
     grep -c '^test .* \.\.\. ok$' "$work/examples" >>"$work/passed" || true
 }
 
-# The programs that boot the lab, and the others.
+# The programs that boot the lab, those of pure crates, and the others: a browser waits for nobody.
 lab_programs() { grep '/lab-[0-9a-f]*$' "$work/programs" || true; }
-other_programs() { grep -v '/lab-[0-9a-f]*$' "$work/programs"; }
+pure_programs() { grep -E "/(${of_pure#|})"$'\t' "$work/programs" | grep -v '/browser-' || true; }
+other_programs() { grep -vxFf <(lab_programs; pure_programs) "$work/programs"; }
+of_pure=$(printf '|%s' "${pure[@]#nicety-}")
 
 check "format" cargo fmt --all --check
 check "layers" layers
@@ -243,6 +252,10 @@ check "licences, sources, duplicates" cargo deny --locked --log-level error chec
 check "advisories" advisories
 check "build" build_tests
 check "static binary" static_binary
+
+# Programs that would start themselves again as a user need not: that is the next step.
+export NICETY_TEST_ROOT_ONLY=1
+privilege=$([ "$(id -u)" -eq 0 ] && echo root || echo user)
 
 set -m
 (
@@ -255,15 +268,12 @@ set +m
 trap 'kill -- "-$beside" 2>/dev/null || true; rm -rf "$work"' EXIT
 
 if [ -s "$work/programs" ]; then
-    # Programs that would start themselves again as a user need not: that is the next step.
-    export NICETY_TEST_ROOT_ONLY=1
-    privilege=$([ "$(id -u)" -eq 0 ] && echo root || echo user)
     step "tests as $privilege"
     while IFS=$'\t' read -r folder program <&3; do
         run "$privilege" "$folder" "$program"
     done 3< <(lab_programs)
 fi
-wait "$beside" || fail "lints, documentation and its examples"
+wait "$beside" || fail "lints, documentation, its examples, and tests of pure crates"
 trap 'rm -rf "$work"' EXIT
 cat "$work/beside"
 
