@@ -1,6 +1,7 @@
 //! Keys and peers of WireGuard interfaces (include/uapi/linux/wireguard.h).
 
 use std::net::{IpAddr, SocketAddrV4};
+use std::time::{Duration, Instant};
 
 use netlink_packet_core::NLM_F_DUMP;
 use netlink_sys::protocols::NETLINK_GENERIC;
@@ -9,7 +10,7 @@ use crate::genetlink::Family;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
-use crate::raw::RawMessage;
+use crate::raw::{Attributes, RawMessage};
 use crate::route::Prefix;
 
 const WG_CMD_GET_DEVICE: u8 = 0;
@@ -23,6 +24,8 @@ const WGDEVICE_A_PEERS: u16 = 8;
 
 const WGPEER_A_PUBLIC_KEY: u16 = 1;
 const WGPEER_A_ENDPOINT: u16 = 4;
+const WGPEER_A_PERSISTENT_KEEPALIVE_INTERVAL: u16 = 5;
+const WGPEER_A_LAST_HANDSHAKE_TIME: u16 = 6;
 const WGPEER_A_ALLOWEDIPS: u16 = 9;
 
 const WGALLOWEDIP_A_FAMILY: u16 = 1;
@@ -41,6 +44,9 @@ pub struct Peer {
     pub endpoint: SocketAddrV4,
     /// What is sent to it, and taken from it.
     pub networks: Vec<Prefix>,
+    /// Seconds after which something is sent to it anyway, beginning with a handshake as soon as the interface is up;
+    /// without it there is none before the first packet.
+    pub keepalive_s: Option<u16>,
 }
 
 /// The WireGuard interfaces of one namespace.
@@ -99,6 +105,10 @@ impl Wireguard {
             peers.nest(0, |one| {
                 one.put(WGPEER_A_PUBLIC_KEY, &peer.public_key);
                 one.put(WGPEER_A_ENDPOINT, &socket_address(peer.endpoint));
+                if let Some(seconds) = peer.keepalive_s {
+                    let value = seconds.to_ne_bytes();
+                    one.put(WGPEER_A_PERSISTENT_KEEPALIVE_INTERVAL, &value);
+                }
                 one.nest(WGPEER_A_ALLOWEDIPS, |networks| {
                     for network in &peer.networks {
                         networks.nest(0, |one| put_network(one, *network));
@@ -109,6 +119,47 @@ impl Wireguard {
         self.channel
             .change(message, 0)
             .map_err(|e| self.error("add a peer to", name, e))
+    }
+
+    /// Whether an interface and all of its peers have agreed on keys, so that packets go through at once.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::NotPermitted`].
+    pub fn is_ready(&self, name: &str) -> Result<bool, NetError> {
+        let answers = self
+            .channel
+            .query(self.about(WG_CMD_GET_DEVICE, name), NLM_F_DUMP)
+            .map_err(|e| self.error("read peers of", name, e))?;
+        let peers: Vec<bool> = answers
+            .iter()
+            .filter_map(|answer| answer.value(WGDEVICE_A_PEERS))
+            .flat_map(Attributes::of)
+            .map(|(_, peer)| {
+                // struct __kernel_timespec, all zeroes before the first.
+                let time = Attributes::of(peer).find(WGPEER_A_LAST_HANDSHAKE_TIME);
+                time.is_some_and(|time| time.iter().any(|byte| *byte != 0))
+            })
+            .collect();
+        Ok(!peers.is_empty() && !peers.contains(&false))
+    }
+
+    /// Waits until [`Self::is_ready`].
+    ///
+    /// # Errors
+    /// [`NetError::TimedOut`] after `limit`, and as [`Self::is_ready`].
+    pub fn wait_ready(&self, name: &str, limit: Duration) -> Result<(), NetError> {
+        let begin = Instant::now();
+        while !self.is_ready(name)? {
+            if begin.elapsed() >= limit {
+                return Err(NetError::TimedOut {
+                    operation: "wait for the handshake of",
+                    object: self.ns.has(name),
+                    after: limit,
+                });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
     }
 
     fn about(&self, command: u8, name: &str) -> RawMessage {

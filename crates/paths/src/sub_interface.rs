@@ -148,7 +148,6 @@ fn make(dut: &Site, mode: SubMode) -> Result<(), NetError> {
         SubMode::Passthru => macvlan(Share::Passthru),
         SubMode::L2 => ipvlan(IpvlanMode::L2),
         SubMode::L3 => ipvlan(IpvlanMode::L3),
-        SubMode::L3s => ipvlan(IpvlanMode::L3s),
     }
 }
 

@@ -16,6 +16,7 @@ mod routed;
 use std::net::Ipv4Addr;
 
 use nicety_model::Remedy;
+use nicety_model::note::PathNote;
 use nicety_model::path::{Encapsulation, TunnelParams};
 use nicety_netdev::link::{Between, LinkChange, Mac};
 use nicety_netdev::net_error::NetError;
@@ -42,8 +43,12 @@ const MAC_U0: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xe0]);
 const MAC_U1: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xe1]);
 /// Lets a receiving end merge datagrams of a flow, and of packets that are sent on.
 const MERGING: [(&str, bool); 2] = [("rx-gro", true), ("rx-udp-gro-forwarding", true)];
-/// What was merged is taken apart before it leaves for the tester.
-const APART: [(&str, bool); 1] = [("tx-udp-segmentation", false)];
+/// What was merged is taken apart before it leaves for the tester, with a checksum in each of the parts.
+const APART: [(&str, bool); 3] = [
+    ("tx-gso-list", false),
+    ("tx-udp-segmentation", false),
+    ("tx-checksum-ip-generic", false),
+];
 
 /// A tunnel between the tester's ports.
 #[derive(Debug, Clone)]
@@ -88,7 +93,16 @@ impl TunnelPath {
             rig.dut.links.change(name, &mtu)?;
         }
         match encapsulation.is_routed() {
-            true => routed::connect(&rig, spec)?,
+            true => {
+                routed::connect(&rig, spec)?;
+                routed::wait_ready(&rig.dut)?;
+                // Its queue of work is a per-CPU one of the kernel's (`wg-crypt`, drivers/net/wireguard/device.c),
+                // which nobody can place.
+                let what = "WireGuard".to_owned();
+                rig.facts
+                    .notes
+                    .push(PathNote::WorksOnEveryCpu { what }.into());
+            }
             false => bridges(&rig)?,
         }
         if spec.ask.gro() {

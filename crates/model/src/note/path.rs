@@ -26,6 +26,12 @@ notes! {
             => ("Frames of different flows use different receive queues. Those that overtake each other count as \
                  reordered."),
 
+        "N166" "works-on-every-cpu" Caution Condition
+        WorksOnEveryCpu { what: String }
+            => ("{what} works on every CPU, those of the tester too. Where these are busy, frames come late and count \
+                 as lost.")
+            + "Give the machine more CPUs.",
+
         "N034" "threads-unpinned" Caution Problem
         ThreadsUnpinned { interfaces: Vec<String>, why: String }
             => ("The receive threads of {} are not pinned: {why}.", joined(interfaces, " and ")),

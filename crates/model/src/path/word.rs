@@ -180,15 +180,13 @@ keywords! {
         L2 = "l2",
         /// ipvlan: packets that the host's own routes send on.
         L3 = "l3",
-        /// ipvlan: as l3, and through the host's netfilter.
-        L3s = "l3s",
     }
 }
 
 impl SubMode {
     /// Whether it is a mode of an ipvlan.
     pub fn is_ipvlan(self) -> bool {
-        matches!(self, Self::L2 | Self::L3 | Self::L3s)
+        matches!(self, Self::L2 | Self::L3)
     }
 }
 

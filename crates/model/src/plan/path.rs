@@ -174,8 +174,8 @@ pub struct PathParams {
     /// Whether the receiving ends of a tunnel merge packets of a flow: `on` or `off` (when absent).
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub gro: List<OnOff>,
-    /// Of a macvlan `bridge` (when absent), `private`, `vepa` or `passthru`; of an ipvlan `l2`, `l3` (when
-    /// absent) or `l3s`.
+    /// Of a macvlan `bridge` (when absent), `private`, `vepa` or `passthru`; of an ipvlan `l2` or
+    /// `l3` (when absent).
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub mode: List<SubMode>,
     /// What finds the frames that tc redirects: `matchall` (when absent), `flower` or `u32`.

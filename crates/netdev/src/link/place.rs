@@ -32,8 +32,6 @@ pub enum IpvlanMode {
     L2,
     /// The host's routes send packets on.
     L3,
-    /// As L3, and through the host's netfilter.
-    L3s,
 }
 
 impl Links {
@@ -63,7 +61,6 @@ impl Links {
         let mode = match mode {
             IpvlanMode::L2 => IpVlanMode::L2,
             IpvlanMode::L3 => IpVlanMode::L3,
-            IpvlanMode::L3s => IpVlanMode::L3S,
         };
         let data = InfoData::IpVlan(vec![InfoIpVlan::Mode(mode)]);
         let mut message = of_kind(name, InfoKind::IpVlan, Some(data))?;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
 
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::route::{Prefix, Table};
@@ -15,6 +16,11 @@ use crate::site::Site;
 
 /// Port of both ends, WireGuard's usual one.
 const PORT: u16 = 51820;
+/// Seconds between two packets that keep the tunnel ready.
+const KEEPALIVE_S: u16 = 25;
+/// Longest wait for the two ends to agree on keys. A handshake that got lost is tried again after five seconds
+/// (REKEY_TIMEOUT, drivers/net/wireguard/messages.h).
+const READY: Duration = Duration::from_secs(12);
 /// Tables of routes for what comes from A and from B: into the tunnel, where the main one leads out of it.
 const INTO: [u8; 2] = [100, 101];
 
@@ -32,10 +38,20 @@ pub(super) fn keys(near: &Site, far: &Site) -> Result<(), NetError> {
             public_key,
             endpoint: SocketAddrV4::new(address, PORT),
             networks: everything(),
+            // One end begins: two at once may have to begin anew, seconds later.
+            keepalive_s: (name == "t0").then_some(KEEPALIVE_S),
         };
         end.add_peer(name, &peer)?;
     }
     Ok(())
+}
+
+/// Waits until packets go through at once: until then the first ones are kept, and more are dropped.
+pub(super) fn wait_ready(dut: &Site) -> Result<(), NetError> {
+    let ends = Wireguard::open(&dut.ns)?;
+    ["t0", "t1"]
+        .into_iter()
+        .try_for_each(|name| ends.wait_ready(name, READY))
 }
 
 fn everything() -> Vec<Prefix> {

@@ -164,9 +164,13 @@ pub(super) fn ranking_lines(groups: &[Group<'_>]) -> Vec<(String, Vec<String>)> 
                         number::share(place.cost())
                     ),
                 };
+                let layer = place.layer.as_ref().map_or_else(String::new, |layer| {
+                    let mark = layer.confidence.mark();
+                    format!(", {}: {:+.0} ns{mark} a frame", layer.what(), layer.ns)
+                });
                 let (path, fps) = (group.key.path_name(), group.fps_text());
                 format!(
-                    "{}. {path}: {fps} frames/s{cost} ({})",
+                    "{}. {path}: {fps} frames/s{cost}{layer} ({})",
                     n + 1,
                     group.verdict()
                 )
