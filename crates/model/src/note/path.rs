@@ -26,12 +26,6 @@ notes! {
             => ("Frames of different flows use different receive queues. Those that overtake each other count as \
                  reordered."),
 
-        "N166" "works-on-every-cpu" Caution Condition
-        WorksOnEveryCpu { what: String }
-            => ("{what} works on every CPU, those of the tester too. Where these are busy, frames come late and count \
-                 as lost.")
-            + "Give the machine more CPUs.",
-
         "N034" "threads-unpinned" Caution Problem
         ThreadsUnpinned { interfaces: Vec<String>, why: String }
             => ("The receive threads of {} are not pinned: {why}.", joined(interfaces, " and ")),
@@ -92,6 +86,12 @@ notes! {
         GuestOnTestpmd { switch: DpdkSwitch }
             => ("The guest's switch is testpmd with {}. Each side has a pair of ports; guests use vhost-user.",
                 switch.words()),
+
+        "N047" "works-on-every-cpu" Caution Condition
+        WorksOnEveryCpu { what: String }
+            => ("{what} works on every CPU, those of the tester too. Where these are busy, frames come late and count \
+                 as lost.")
+            + "Give the machine more CPUs.",
     }
 }
 
