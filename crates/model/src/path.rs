@@ -2,6 +2,8 @@
 //!
 //! Only `read` parses the words of plans, names and JSON, and only this module writes them.
 
+mod kernel;
+mod layer;
 mod read;
 mod vm;
 mod word;
@@ -11,9 +13,14 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+pub use kernel::{IPVLAN_MODE, MACVLAN_MODE, RoutedParams, TC_FILTER, TunnelParams};
+pub use layer::Layer;
 pub use read::{NoPath, Words};
 pub use vm::{VmConfig, VmParams, VmSwitch};
-pub use word::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev, VmAccel, VmNic};
+pub use word::{
+    Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
+    Tagging, TcFilter, Vdev, VmAccel, VmNic,
+};
 
 pub use crate::keywords::UnknownKeyword;
 
@@ -49,6 +56,25 @@ pub enum PathSpec {
         dpdk: DpdkParams,
         /// NICs that it drives itself; when absent it is between two namespaces.
         nics: Option<Nics>,
+    },
+    /// Two namespaces joined by a router: the kernel's own, with rules of nftables.
+    Routed(RoutedParams),
+    /// Two namespaces joined by a tunnel.
+    Tunnel(TunnelParams),
+    /// The tester's port B is a macvlan on the interface that is connected with port A.
+    Macvlan {
+        /// Which frames it gets; as a bridge when absent.
+        mode: Option<SubMode>,
+    },
+    /// The tester's port B is an ipvlan on the interface that is connected with port A.
+    Ipvlan {
+        /// On which layer it works; `l3` when absent.
+        mode: Option<SubMode>,
+    },
+    /// Two interfaces between which tc redirects every frame.
+    TcRedirect {
+        /// What finds the frames; `matchall` when absent.
+        filter: Option<TcFilter>,
     },
     /// A guest that forwards between two NICs.
     Vm(VmParams),
@@ -132,6 +158,11 @@ impl PathSpec {
             Self::Ovs { .. } => "ovs",
             Self::OvsDpdk(_) => "ovs-dpdk",
             Self::Testpmd { .. } => "testpmd",
+            Self::Routed(_) => "routed",
+            Self::Tunnel(_) => "tunnel",
+            Self::Macvlan { .. } => "macvlan",
+            Self::Ipvlan { .. } => "ipvlan",
+            Self::TcRedirect { .. } => "tc-redirect",
             Self::Vm(_) => "vm",
             Self::Foreign(words) => words.get(KIND).map_or("?", String::as_str),
         }
@@ -169,6 +200,10 @@ impl PathSpec {
                 add("a", Some(a.clone()));
                 add("b", Some(b.clone()));
             }
+            Self::Routed(params) => params.add_words(&mut add),
+            Self::Tunnel(params) => params.add_words(&mut add),
+            Self::Macvlan { mode } | Self::Ipvlan { mode } => add("mode", text(mode)),
+            Self::TcRedirect { filter } => add("filter", text(filter)),
             Self::Vm(vm) => vm.add_words(&mut add),
             _ => {}
         }

@@ -82,6 +82,16 @@ pub enum StationKind {
     NicSwitch,
     /// A virtual function.
     Function,
+    /// The kernel's router.
+    Router,
+    /// An end of a tunnel.
+    Tunnel,
+    /// A macvlan.
+    Macvlan,
+    /// An ipvlan.
+    Ipvlan,
+    /// tc, which hands frames to another interface.
+    Redirect,
     /// What nobody here built.
     Unknown,
 }
@@ -97,6 +107,8 @@ impl StationKind {
                 | Self::OvsDpdk
                 | Self::Testpmd
                 | Self::NicSwitch
+                | Self::Router
+                | Self::Redirect
                 | Self::Unknown
         )
     }
@@ -118,6 +130,11 @@ impl StationKind {
             Self::GuestNic => "guest interface",
             Self::NicSwitch => "NIC switch",
             Self::Function => "virtual function",
+            Self::Router => "router",
+            Self::Tunnel => "tunnel end",
+            Self::Macvlan => "macvlan",
+            Self::Ipvlan => "ipvlan",
+            Self::Redirect => "tc redirect",
             Self::Unknown => "device under test",
         }
     }
@@ -177,6 +194,24 @@ impl Site {
     }
 }
 
+/// What is between `d0` and `d1` of a tunnel: its two ends, behind bridges where it carries Ethernet, and the
+/// wire between them.
+fn tunnelled(routed: bool) -> Vec<Station> {
+    use StationKind::{Bridge, Router, Tunnel, Veth};
+    let switch = |name: &str| match routed {
+        true => Station::unnamed(Router),
+        false => Station::switch(name, Bridge),
+    };
+    vec![
+        switch("br0"),
+        Station::far("t0", Tunnel),
+        Station::far("u0", Veth),
+        Station::near("u1", Veth),
+        Station::near("t1", Tunnel),
+        switch("br1"),
+    ]
+}
+
 impl Route {
     /// The route over a path with these parameters. Of a kind that this version does not know only
     /// the ends are there.
@@ -217,6 +252,12 @@ impl Route {
             }
             PathSpec::Testpmd { nics: None, .. } => ends(testpmd()),
             PathSpec::Testpmd { nics: Some(_), .. } => vec![Site::host(testpmd())],
+            PathSpec::Routed(_) => ends(vec![Station::unnamed(StationKind::Router)]),
+            PathSpec::TcRedirect { .. } => ends(vec![Station::unnamed(StationKind::Redirect)]),
+            PathSpec::Tunnel(tunnel) => ends(tunnelled(tunnel.encapsulation().is_routed())),
+            PathSpec::Macvlan { .. } | PathSpec::Ipvlan { .. } => {
+                vec![Site::host(vec![Station::near("d0", Veth)])]
+            }
             PathSpec::Vm(vm) => guest::sites(&vm.config()),
             PathSpec::Ports { .. } | PathSpec::Foreign(_) => vec![Site {
                 kind: SiteKind::Outside,
@@ -227,9 +268,14 @@ impl Route {
             kind,
             stations: vec![station],
         };
+        let far = match path {
+            PathSpec::Macvlan { .. } => StationKind::Macvlan,
+            PathSpec::Ipvlan { .. } => StationKind::Ipvlan,
+            _ => StationKind::Port,
+        };
         let mut sites = vec![port(SiteKind::TesterA, Station::far(a, StationKind::Port))];
         sites.extend(between);
-        sites.push(port(SiteKind::TesterB, Station::near(b, StationKind::Port)));
+        sites.push(port(SiteKind::TesterB, Station::near(b, far)));
         Self { sites }
     }
 

@@ -107,6 +107,7 @@ fn ready_plans_mean_what_they_say() {
         // 75 paths x 7 sizes x 2 directions.
         ("guest-drivers", 1050, 1050),
         ("vnic-backends", 54, 54),
+        ("thirty-paths", 30, 30),
         // Sockets only: no cells.
         ("vnic-latency-rate-throughput", 0, 0),
         ("noisy-neighbours", 0, 0),

@@ -7,6 +7,7 @@ mod name;
 mod news;
 mod place;
 mod state;
+mod tunnel;
 mod vlan;
 
 use std::collections::BTreeMap;
@@ -24,9 +25,10 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 pub use counters::LinkCounters;
 pub use name::check_name;
 pub use news::LinkNews;
-pub use place::Share;
+pub use place::{IpvlanMode, Share};
 use state::link_of;
 pub use state::{Link, Mac, OperState};
+pub use tunnel::Between;
 
 use crate::net_error::NetError;
 use crate::netlink::Channel;

@@ -19,16 +19,22 @@ mod inventory;
 pub mod memory;
 mod neighbours;
 pub mod netns_guest;
+mod networks;
 mod nics;
 pub mod path;
 mod receive_threads;
 mod rig;
+pub mod routed;
 mod routes;
 mod run_dir;
 mod site;
 mod sriov;
+pub mod sub_interface;
 pub mod switch;
+pub mod tc_redirect;
+mod tool;
 pub mod tun;
+pub mod tunnel;
 mod veth;
 mod vlan;
 pub mod vlan_bridge;
@@ -47,9 +53,13 @@ pub use path::{
     Coupling, Middle, Neighbours, Path, PathFacts, PathPort, PathThread, Pausable, add_neighbours,
 };
 pub use rig::RigSpec;
+pub use routed::{RoutedPath, RoutedSpec};
 pub use run_dir::sweep;
+pub use sub_interface::{SubInterfacePath, SubInterfaceSpec};
 pub use switch::{
     Datapath, DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath, TestpmdPath, Vdev,
 };
+pub use tc_redirect::TcRedirectPath;
+pub use tunnel::{TunnelPath, TunnelSpec};
 pub use vlan_bridge::VlanBridgePath;
 pub use vm::{VmPath, VmSpec};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nicety_model::path::Layer;
 use nicety_model::{Direction, FrameSize};
 
 use crate::confidence::Confidence;
@@ -16,6 +17,32 @@ pub(crate) struct Place<'g, 'r> {
     pub(crate) share: f64,
     /// Verdicts behind the share: its own and that of the best.
     pub(crate) confidence: Confidence,
+    /// What its last layer costs, where the same path without it was measured too.
+    pub(crate) layer: Option<LayerCost<'g, 'r>>,
+}
+
+/// A layer, and how much longer a frame takes with it.
+pub(crate) struct LayerCost<'g, 'r> {
+    pub(crate) layer: Layer,
+    /// The path without it.
+    pub(crate) base: &'g Group<'r>,
+    /// Nanoseconds a frame: the difference of the times between two frames, 1 / rate.
+    pub(crate) ns: f64,
+    /// Verdicts behind both rates.
+    pub(crate) confidence: Confidence,
+}
+
+impl LayerCost<'_, '_> {
+    /// `rules=100 over routed`.
+    pub(crate) fn what(&self) -> String {
+        let layer = match &self.layer {
+            Layer::Tags => "tags",
+            Layer::Tunnel => "the tunnel",
+            Layer::Guest => "the guest",
+            Layer::Parameter(word) => word,
+        };
+        format!("{layer} over {}", self.base.key.path_name())
+    }
 }
 
 impl Place<'_, '_> {
@@ -98,13 +125,36 @@ fn places<'g, 'r>(mut cells: Vec<(f64, &'g Group<'r>)>) -> Vec<Place<'g, 'r>> {
     let Some((best, first)) = cells.first().copied() else {
         return Vec::new();
     };
+    let all = cells.clone();
     let place = |(fps, group): (f64, &'g Group<'r>)| Place {
         group,
         fps,
         share: fps / best,
         confidence: Confidence::of(group).and(&Confidence::of(first)),
+        layer: layer(fps, group, &all),
     };
     cells.into_iter().map(place).collect()
+}
+
+/// What a path's last layer costs: against the path that is it but for one thing, of several the one with the most
+/// in common.
+fn layer<'g, 'r>(
+    fps: f64,
+    group: &'g Group<'r>,
+    cells: &[(f64, &'g Group<'r>)],
+) -> Option<LayerCost<'g, 'r>> {
+    let path = &group.key.path;
+    let bases = cells.iter().filter_map(|(rate, base)| {
+        let layer = path.layer_over(&base.key.path)?;
+        Some((layer, *rate, *base))
+    });
+    let (layer, rate, base) = bases.max_by_key(|(_, _, base)| base.key.path.words().len())?;
+    Some(LayerCost {
+        layer,
+        base,
+        ns: 1e9 / fps - 1e9 / rate,
+        confidence: Confidence::of(group).and(&Confidence::of(base)),
+    })
 }
 
 /// Frame sizes that occur, smallest first.
@@ -116,3 +166,6 @@ pub(crate) fn sizes(groups: &[Group<'_>]) -> Vec<FrameSize> {
 
 /// What stands under every ranking.
 pub(crate) const LEGEND: &str = "The cost against the best is how much less a path carries.";
+/// And where layers are told of.
+pub(crate) const LAYERS: &str = "A layer's cost is how much longer it takes from one frame to the next than without it: \
+     the difference of 1 / rate, whichever CPU held up either.";

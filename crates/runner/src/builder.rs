@@ -1,14 +1,17 @@
 //! Paths, from a cell's parameters to what is built; guests are [`Guests`](crate::guests::Guests)' work.
 
 use nicety_host::placement::Placement;
-use nicety_model::path::DpdkParams;
+use nicety_model::path::{DpdkParams, IPVLAN_MODE, MACVLAN_MODE, SubMode, TC_FILTER, TcFilter};
 use nicety_model::plan::{PathPlan, SwitchKind};
-use nicety_model::{CellKey, FrameSize, PathSpec};
+use nicety_model::sock::Family;
+use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
 use nicety_paths::{
     BridgePath, BridgeSpec, DirectPath, DirectSpec, DpdkSpec, ExternalPath, NicsSpec, OvsDpdkPath,
-    OvsPath, OvsSpec, Path, RigSpec, Tagging, TestpmdNicsPath, TestpmdPath, VlanBridgePath,
+    OvsPath, OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
+    Tagging, TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath,
 };
 
+use crate::setup;
 use crate::setup_error::SetupError;
 
 /// Receive and transmit queues of the veth ends of paths made here.
@@ -69,6 +72,10 @@ enum Wanted<'a> {
     OvsDpdk(DpdkSpec),
     Testpmd(DpdkSpec),
     Nics(NicsSpec),
+    Routed(RoutedSpec),
+    Tunnel(TunnelSpec),
+    SubInterface(SubInterfaceSpec),
+    TcRedirect(RigSpec, TcFilter),
 }
 
 impl<'a> Wanted<'a> {
@@ -85,7 +92,36 @@ impl<'a> Wanted<'a> {
             cores: params.cores(),
             cpus: cpus.to_vec(),
         };
+        let ipv6 = key.shape.family == Some(Family::Ipv6);
+        let stations = setup::own_stations();
+        let sub_interface = |mode: SubMode| {
+            Self::SubInterface(SubInterfaceSpec {
+                rig: rig(QUEUES),
+                mode,
+                stations,
+                ipv6,
+                flows: key.flows,
+            })
+        };
         Ok(match &key.path {
+            PathSpec::Routed(ask) => Self::Routed(RoutedSpec {
+                rig: rig(QUEUES),
+                ask: ask.clone(),
+                stations,
+                ipv6,
+                flows: connections(key),
+            }),
+            PathSpec::Tunnel(ask) => Self::Tunnel(TunnelSpec {
+                rig: rig(QUEUES),
+                ask: ask.clone(),
+                stations,
+                ipv6,
+            }),
+            PathSpec::Macvlan { mode } => sub_interface(mode.unwrap_or(MACVLAN_MODE)),
+            PathSpec::Ipvlan { mode } => sub_interface(mode.unwrap_or(IPVLAN_MODE)),
+            PathSpec::TcRedirect { filter } => {
+                Self::TcRedirect(rig(QUEUES), filter.unwrap_or(TC_FILTER))
+            }
             PathSpec::Bridge => Self::Bridge(BridgeSpec {
                 path_cpus: path_cpus(placement),
                 largest_frame: key.frame_size_bytes,
@@ -119,6 +155,14 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// Connections that a router sees of a cell's flows: the other direction's are the answers, unless the source
+/// addresses of the first are translated.
+fn connections(key: &CellKey) -> u64 {
+    let snat = matches!(&key.path, PathSpec::Routed(ask) if ask.snat());
+    let both = snat && key.direction == Direction::Bi;
+    u64::from(key.flows) * if both { 2 } else { 1 }
+}
+
 /// Builds the path of a cell. Its programs end with the calling thread.
 pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
     Ok(match Wanted::of(key, placement)? {
@@ -129,6 +173,10 @@ pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, Setup
         Wanted::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
         Wanted::Testpmd(spec) => Box::new(TestpmdPath::build(&spec)?),
         Wanted::Nics(spec) => Box::new(TestpmdNicsPath::build(&spec)?),
+        Wanted::Routed(spec) => Box::new(RoutedPath::build(&spec)?),
+        Wanted::Tunnel(spec) => Box::new(TunnelPath::build(&spec)?),
+        Wanted::SubInterface(spec) => Box::new(SubInterfacePath::build(&spec)?),
+        Wanted::TcRedirect(rig, filter) => Box::new(TcRedirectPath::build(&rig, filter)?),
     })
 }
 
@@ -143,6 +191,14 @@ pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
         Wanted::OvsDpdk(spec) => OvsDpdkPath::check(&spec)?,
         Wanted::Testpmd(spec) => TestpmdPath::check(&spec)?,
         Wanted::Nics(spec) => TestpmdNicsPath::check(&spec)?,
+        Wanted::Routed(spec) => RoutedPath::check(&spec)
+            .and_then(|()| RoutedPath::build(&spec))
+            .map(drop)?,
+        Wanted::Tunnel(spec) => TunnelPath::build(&spec).map(drop)?,
+        Wanted::SubInterface(spec) => SubInterfacePath::build(&spec).map(drop)?,
+        Wanted::TcRedirect(rig, filter) => TcRedirectPath::check()
+            .and_then(|()| TcRedirectPath::build(&rig, filter))
+            .map(drop)?,
     }
     Ok(())
 }

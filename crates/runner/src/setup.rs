@@ -219,6 +219,11 @@ fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
 const STATION_A: u32 = 1;
 const STATION_B: u32 = 2;
 
+/// The tester's stations at ports A and B on a path made here.
+pub fn own_stations() -> [Mac; 2] {
+    [STATION_A, STATION_B].map(|number| Mac(MacAddr::local(number).0))
+}
+
 /// The tester's stations at ports A and B on a path with so many guests that share it.
 pub fn stations(pairs: u32) -> Vec<[Mac; 2]> {
     let pair = |n| [STATION_A, STATION_B].map(|port| Mac(MacAddr::local(port).station(n).0));

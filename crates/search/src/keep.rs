@@ -30,6 +30,11 @@ impl Keep {
             PathSpec::Bridge
             | PathSpec::Ports { .. }
             | PathSpec::VlanBridge { .. }
+            | PathSpec::Routed(_)
+            | PathSpec::Tunnel(_)
+            | PathSpec::Macvlan { .. }
+            | PathSpec::Ipvlan { .. }
+            | PathSpec::TcRedirect { .. }
             | PathSpec::Foreign(_) => Self::Never,
         }
     }

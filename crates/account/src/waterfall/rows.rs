@@ -200,9 +200,11 @@ fn no_time(site: SiteKind, kind: StationKind) -> Option<Unknown> {
         return Some(Unknown::InGuest);
     }
     match kind {
-        StationKind::Bridge | StationKind::FilteringBridge | StationKind::Ovs => {
-            Some(Unknown::InNextStation)
-        }
+        StationKind::Bridge
+        | StationKind::FilteringBridge
+        | StationKind::Ovs
+        | StationKind::Router
+        | StationKind::Redirect => Some(Unknown::InNextStation),
         StationKind::OvsDpdk
         | StationKind::Testpmd
         | StationKind::SwitchPort

@@ -86,6 +86,12 @@ notes! {
         GuestOnTestpmd { switch: DpdkSwitch }
             => ("The guest's switch is testpmd with {}. Each side has a pair of ports; guests use vhost-user.",
                 switch.words()),
+
+        "N047" "works-on-every-cpu" Caution Condition
+        WorksOnEveryCpu { what: String }
+            => ("{what} works on every CPU, those of the tester too. Where these are busy, frames come late and count \
+                 as lost.")
+            + "Give the machine more CPUs.",
     }
 }
 

@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
-use super::{DpdkParams, KIND, Nics, PathSpec, Tagging, VmParams};
+use super::{
+    DpdkParams, KIND, Nics, PathSpec, RoutedParams, SubMode, Tagging, TunnelParams, VmParams,
+};
 
 /// A path's parameters in words, with its `kind`, as they are in JSON.
 pub type Words = BTreeMap<String, String>;
@@ -107,6 +109,18 @@ impl<'w> Reader<'w> {
         }
     }
 
+    /// The mode of a macvlan or an ipvlan, each of which has its own.
+    fn mode(&self, ipvlan: bool) -> Result<Option<SubMode>, NoPath> {
+        match self.take::<SubMode>("mode")? {
+            Some(other) if other.is_ipvlan() != ipvlan => Err(NoPath::Value {
+                kind: self.kind.to_owned(),
+                key: "mode",
+                value: other.to_string(),
+            }),
+            mode => Ok(mode),
+        }
+    }
+
     fn path(&self) -> Result<PathSpec, NoPath> {
         Ok(match self.kind {
             "bridge" => PathSpec::Bridge,
@@ -125,6 +139,17 @@ impl<'w> Reader<'w> {
             "testpmd" => PathSpec::Testpmd {
                 dpdk: DpdkParams::read(self)?,
                 nics: self.nics()?,
+            },
+            "routed" => PathSpec::Routed(RoutedParams::read(self)?),
+            "tunnel" => PathSpec::Tunnel(TunnelParams::read(self)?),
+            "macvlan" => PathSpec::Macvlan {
+                mode: self.mode(false)?,
+            },
+            "ipvlan" => PathSpec::Ipvlan {
+                mode: self.mode(true)?,
+            },
+            "tc-redirect" => PathSpec::TcRedirect {
+                filter: self.take("filter")?,
             },
             "vm" => PathSpec::Vm(VmParams::read(self)?),
             other => return Err(NoPath::Kind(other.to_owned())),

@@ -32,7 +32,7 @@ fn names_are_in_order_of_parameters() {
 #[test]
 fn what_is_no_path_is_refused_with_a_reason() {
     for (kind, given, reason) in [
-        ("tunnel", &[][..], "there are no paths of kind \"tunnel\""),
+        ("hub", &[][..], "there are no paths of kind \"hub\""),
         (
             "bridge",
             &[("vcpus", "2")],
@@ -77,7 +77,7 @@ fn what_is_no_path_is_refused_with_a_reason() {
 #[test]
 fn what_another_version_measured_is_kept_word_for_word() {
     for text in [
-        r#"{"bonds":"2","kind":"tunnel"}"#,
+        r#"{"bonds":"2","kind":"hub"}"#,
         r#"{"kind":"vm","nic":"e2000","vcpus":"02"}"#,
         r#"{"nic":"e1000"}"#,
     ] {
@@ -163,6 +163,28 @@ fn paths() -> impl Strategy<Value = PathSpec> {
             .prop_map(|(datapath, tagged)| PathSpec::Ovs { datapath, tagged }),
         dpdk().prop_map(PathSpec::OvsDpdk),
         (dpdk(), nics).prop_map(|(dpdk, nics)| PathSpec::Testpmd { dpdk, nics }),
+        (
+            number(),
+            one(&Lookup::ALL),
+            one(&Nat::ALL),
+            one(&OnOff::ALL)
+        )
+            .prop_map(|(rules, lookup, nat, flowtable)| {
+                PathSpec::Routed(RoutedParams {
+                    rules,
+                    lookup,
+                    nat,
+                    flowtable,
+                })
+            }),
+        (one(&Encapsulation::ALL), one(&OnOff::ALL)).prop_map(|(encapsulation, gro)| {
+            PathSpec::Tunnel(TunnelParams { encapsulation, gro })
+        }),
+        one(&SubMode::ALL).prop_map(|mode| match mode {
+            Some(own) if own.is_ipvlan() => PathSpec::Ipvlan { mode },
+            mode => PathSpec::Macvlan { mode },
+        }),
+        one(&TcFilter::ALL).prop_map(|filter| PathSpec::TcRedirect { filter }),
         guests().prop_map(PathSpec::Vm),
     ]
 }

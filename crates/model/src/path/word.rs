@@ -114,6 +114,94 @@ keywords! {
     }
 }
 
+keywords! {
+    /// How rules of a firewall are looked through.
+    Lookup {
+        /// One after the other.
+        Linear = "linear",
+        /// As elements of one set, which is a hash table.
+        Set = "set",
+    }
+}
+
+keywords! {
+    /// What a router does to addresses.
+    Nat {
+        /// Nothing.
+        None = "none",
+        /// Gives frames from A to B the router's own source address, and turns that round for the answers.
+        Snat = "snat",
+    }
+}
+
+keywords! {
+    /// On or off.
+    OnOff {
+        /// On.
+        On = "on",
+        /// Off.
+        Off = "off",
+    }
+}
+
+keywords! {
+    /// What a tunnel packs frames in.
+    Encapsulation {
+        /// VXLAN (RFC 7348): Ethernet in UDP.
+        Vxlan = "vxlan",
+        /// Geneve (RFC 8926): Ethernet in UDP.
+        Geneve = "geneve",
+        /// GRE (RFC 2784) with Ethernet inside.
+        Gre = "gre",
+        /// WireGuard: IP, encrypted, in UDP.
+        Wireguard = "wireguard",
+    }
+}
+
+impl Encapsulation {
+    /// Whether IP packets go through it and no Ethernet frames, so that it is routed.
+    pub fn is_routed(self) -> bool {
+        self == Self::Wireguard
+    }
+}
+
+keywords! {
+    /// Which frames a macvlan gets, or on which layer an ipvlan works.
+    SubMode {
+        /// macvlan: those for its own address, and those of others on the same interface.
+        Bridge = "bridge",
+        /// macvlan: those for its own address, none of others on the same interface.
+        Private = "private",
+        /// macvlan: what it sends goes out and comes back from a switch that turns it round.
+        Vepa = "vepa",
+        /// macvlan: all; nobody else is on the interface.
+        Passthru = "passthru",
+        /// ipvlan: frames, told apart by IP address.
+        L2 = "l2",
+        /// ipvlan: packets that the host's own routes send on.
+        L3 = "l3",
+    }
+}
+
+impl SubMode {
+    /// Whether it is a mode of an ipvlan.
+    pub fn is_ipvlan(self) -> bool {
+        matches!(self, Self::L2 | Self::L3)
+    }
+}
+
+keywords! {
+    /// What finds the frames that tc hands to the other interface.
+    TcFilter {
+        /// All of them (cls_matchall).
+        Matchall = "matchall",
+        /// By what IP version they are, as OpenStack's and OVS' offload does (cls_flower).
+        Flower = "flower",
+        /// By bytes at an offset (cls_u32).
+        U32 = "u32",
+    }
+}
+
 macro_rules! from_words {
     ($($name:ident)+) => {
         $(impl FromStr for $name {
@@ -126,7 +214,7 @@ macro_rules! from_words {
     };
 }
 
-from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel);
+from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel Lookup Nat OnOff Encapsulation SubMode TcFilter);
 
 /// CPU numbers, `4+6` in a cell's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]

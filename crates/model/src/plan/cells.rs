@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::cell::{CellKey, SkippedCell};
 use crate::path::{PathSpec, VmConfig};
 use crate::plan::{PathPlan, Plan};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemCode};
 
 /// Most cells of one plan.
 pub const MAX_CELLS: u64 = 100_000;
@@ -33,7 +33,18 @@ impl PathPlan {
 
     /// Why no machine can build a point.
     fn refusal(point: &PathSpec) -> Option<Problem> {
-        VmConfig::refusal_of(point.vm()?)
+        match point {
+            PathSpec::Vm(vm) => VmConfig::refusal_of(vm),
+            // Beside a list of rules with 0 in it: the same cell as without lookup, by another name.
+            PathSpec::Routed(ask) if ask.lookup.is_some() && ask.rules() == 0 => {
+                let problem = Problem::new(
+                    ProblemCode::WithoutEffect,
+                    "rules = 0: there is nothing to look through",
+                );
+                Some(problem.with("write rules = 0 in a [[path]] of its own, without lookup"))
+            }
+            _ => None,
+        }
     }
 
     /// Every combination of the path's lists: what [`CellKey::path`] is.

@@ -5,7 +5,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 use crate::keywords::keywords;
-use crate::path::{Cpus, Datapath, GuestKind, HostSwitch, PciPair, Tagging, Vdev, VmAccel, VmNic};
+use crate::path::{
+    Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
+    Tagging, TcFilter, Vdev, VmAccel, VmNic,
+};
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
 use crate::problem::Problem;
@@ -27,6 +30,16 @@ keywords! {
         OvsDpdk = "ovs-dpdk",
         /// Two interfaces joined by DPDK's testpmd.
         Testpmd = "testpmd",
+        /// Two namespaces joined by a router.
+        Routed = "routed",
+        /// Two namespaces joined by a tunnel.
+        Tunnel = "tunnel",
+        /// A namespace whose interface is a macvlan.
+        Macvlan = "macvlan",
+        /// A namespace whose interface is an ipvlan.
+        Ipvlan = "ipvlan",
+        /// Two namespaces between which tc redirects every frame.
+        TcRedirect = "tc-redirect",
         /// A guest that forwards between two NICs.
         Vm = "vm",
     }
@@ -42,6 +55,10 @@ impl PathKind {
             Self::Ovs => "kind datapath tagging",
             Self::OvsDpdk => "kind vdev cores queues",
             Self::Testpmd => "kind vdev pci a b cores queues",
+            Self::Routed => "kind rules lookup nat flowtable",
+            Self::Tunnel => "kind encapsulation gro",
+            Self::Macvlan | Self::Ipvlan => "kind mode",
+            Self::TcRedirect => "kind filter",
             Self::Vm => {
                 "kind guest nic pf switch tagging vdev cores host_queues vcpus pin queues ring vms accel"
             }
@@ -57,6 +74,7 @@ integers! {
     Ring 1 to 65_536, "descriptors in a ring, as in ring = [256]";
     Vms 1 to 1024, "guests at the same time, as in vms = [1]";
     Cores 1 to 1024, "polling threads, as in cores = [1, 2]";
+    Rules 0 to 100_000, "rules of a firewall, as in rules = [0, 100]";
     Cpu 0 to 8191, "CPU numbers, as in {key} = [[0], [4, 6]]";
 }
 
@@ -135,6 +153,34 @@ pub struct PathParams {
     /// How a guest's instructions run: `auto`, `kvm`, `tcg`.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub accel: List<VmAccel>,
+    /// Rules of nftables that every packet of a `routed` path is compared with before it is let through; none
+    /// when absent.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub rules: List<Rules>,
+    /// How these are looked through: `linear`, one after the other (when absent), or `set`.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub lookup: List<Lookup>,
+    /// What a router does to addresses: `none` (when absent) or `snat`, which gives frames from A to B its own
+    /// source address.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub nat: List<Nat>,
+    /// Whether packets of known connections take the short cut of a flowtable: `on` or `off` (when absent).
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub flowtable: List<OnOff>,
+    /// What a tunnel packs frames in: `vxlan` (when absent), `geneve`, `gre` (each with Ethernet inside) or
+    /// `wireguard`.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub encapsulation: List<Encapsulation>,
+    /// Whether the receiving ends of a tunnel merge packets of a flow: `on` or `off` (when absent).
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub gro: List<OnOff>,
+    /// Of a macvlan `bridge` (when absent), `private`, `vepa` or `passthru`; of an ipvlan `l2` or
+    /// `l3` (when absent).
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub mode: List<SubMode>,
+    /// What finds the frames that tc redirects: `matchall` (when absent), `flower` or `u32`.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub filter: List<TcFilter>,
 }
 
 /// Name of an interface.
@@ -207,6 +253,10 @@ impl PathParams {
             )],
             Some(PathKind::Ports) => self.ends_missing(at, "kind = \"ports\""),
             Some(PathKind::Testpmd) => self.at_nics(at),
+            Some(PathKind::Routed) => self.rules_missing(),
+            Some(kind @ (PathKind::Macvlan | PathKind::Ipvlan)) => {
+                self.strange_modes(*kind == PathKind::Ipvlan)
+            }
             Some(PathKind::Ovs) => {
                 let strange = self.tagging.placed();
                 let strange = strange.filter(|(tagging, _)| **tagging != Tagging::Filtering);
@@ -219,6 +269,34 @@ impl PathParams {
             }
             Some(_) => Vec::new(),
         }
+    }
+
+    /// Of a router that is told how to look through rules that it has not.
+    fn rules_missing(&self) -> Vec<Diagnostic> {
+        let none = self.rules.iter().all(|rules| rules.0 == 0);
+        let needless = (none && !self.lookup.is_empty()).then(|| {
+            Diagnostic::new(
+                self.lookup.at(),
+                "lookup without rules: nothing is looked through",
+                "add rules, as in rules = 100, or leave lookup out",
+            )
+        });
+        needless.into_iter().collect()
+    }
+
+    /// Modes of the other of macvlan and ipvlan.
+    fn strange_modes(&self, ipvlan: bool) -> Vec<Diagnostic> {
+        let strange = self.mode.placed();
+        let strange = strange.filter(|(mode, _)| mode.is_ipvlan() != ipvlan);
+        let known = SubMode::ALL
+            .into_iter()
+            .filter(|mode| mode.is_ipvlan() == ipvlan);
+        let known: Vec<&str> = known.map(SubMode::word).collect();
+        let diagnostics = strange.map(|(mode, at)| {
+            let what = format!("unknown mode \"{mode}\"");
+            Diagnostic::new(at, what, format!("write one of {}", known.join(", ")))
+        });
+        diagnostics.collect()
     }
 
     /// Of a path through NICs that the switch drives itself.

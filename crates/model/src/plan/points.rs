@@ -1,6 +1,6 @@
 //! The points of the matrix that one `[[path]]` spans.
 
-use crate::path::{DpdkParams, Nics, PathSpec, VmParams};
+use crate::path::{DpdkParams, Nics, PathSpec, RoutedParams, TunnelParams, VmParams};
 use crate::plan::cells::product;
 use crate::plan::{PathParams, PathPlan, SwitchKind};
 use crate::source::List;
@@ -30,7 +30,7 @@ impl Digits {
 
 impl PathParams {
     /// Length and place in the file of every list.
-    pub(super) fn lists(&self) -> [(usize, usize); 16] {
+    pub(super) fn lists(&self) -> [(usize, usize); 24] {
         fn of<T>(list: &List<T>) -> (usize, usize) {
             (list.len(), list.at())
         }
@@ -51,6 +51,14 @@ impl PathParams {
             of(&self.vdev),
             of(&self.cores),
             of(&self.accel),
+            of(&self.rules),
+            of(&self.lookup),
+            of(&self.nat),
+            of(&self.flowtable),
+            of(&self.encapsulation),
+            of(&self.gro),
+            of(&self.mode),
+            of(&self.filter),
         ]
     }
 
@@ -102,6 +110,25 @@ impl PathParams {
             SwitchKind::Testpmd => PathSpec::Testpmd {
                 dpdk: self.dpdk(digits),
                 nics: self.nics(digits),
+            },
+            SwitchKind::Routed => PathSpec::Routed(RoutedParams {
+                flowtable: digits.take(&self.flowtable),
+                nat: digits.take(&self.nat),
+                lookup: digits.take(&self.lookup),
+                rules: digits.take(&self.rules).map(u32::from),
+            }),
+            SwitchKind::Tunnel => PathSpec::Tunnel(TunnelParams {
+                gro: digits.take(&self.gro),
+                encapsulation: digits.take(&self.encapsulation),
+            }),
+            SwitchKind::Macvlan => PathSpec::Macvlan {
+                mode: digits.take(&self.mode),
+            },
+            SwitchKind::Ipvlan => PathSpec::Ipvlan {
+                mode: digits.take(&self.mode),
+            },
+            SwitchKind::TcRedirect => PathSpec::TcRedirect {
+                filter: digits.take(&self.filter),
             },
         }
     }

@@ -1,9 +1,9 @@
-//! The switches between the two namespaces of a path, except the plain bridge.
+//! What joins the two namespaces of a path, except the plain bridge.
 
 use crate::keywords::keywords;
 
 keywords! {
-    /// A switch between the two namespaces of a path.
+    /// What joins the two namespaces of a path.
     SwitchKind {
         /// The kernel's bridge, frames tagged on the wire.
         VlanBridge = "vlan-bridge",
@@ -13,5 +13,15 @@ keywords! {
         OvsDpdk = "ovs-dpdk",
         /// DPDK's `testpmd`, which passes every frame from one port to the other.
         Testpmd = "testpmd",
+        /// The kernel's router.
+        Routed = "routed",
+        /// A tunnel.
+        Tunnel = "tunnel",
+        /// A macvlan.
+        Macvlan = "macvlan",
+        /// An ipvlan.
+        Ipvlan = "ipvlan",
+        /// tc, which redirects.
+        TcRedirect = "tc-redirect",
     }
 }

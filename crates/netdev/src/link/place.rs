@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoMacVlan, InfoMacVtap, LinkAttribute, LinkFlags, LinkMessage,
-    MacVlanMode, MacVtapMode,
+    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoMacVtap, IpVlanMode, LinkAttribute, LinkFlags,
+    LinkMessage, MacVlanMode, MacVtapMode,
 };
 
 use super::{Links, check_name, of_kind, of_name};
@@ -21,6 +21,17 @@ pub enum Share {
     Bridge,
     /// The same, and none from the others that are there.
     Private,
+    /// As the bridge, but what goes to others that are there goes out first, to a switch that turns it round.
+    Vepa,
+}
+
+/// On which layer an ipvlan works (`enum ipvlan_mode` of include/uapi/linux/if_link.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IpvlanMode {
+    /// Frames are told apart by IP address.
+    L2,
+    /// The host's routes send packets on.
+    L3,
 }
 
 impl Links {
@@ -34,11 +45,27 @@ impl Links {
             Share::Passthru => MacVlanMode::Passthrough,
             Share::Bridge => MacVlanMode::Bridge,
             Share::Private => MacVlanMode::Private,
+            Share::Vepa => MacVlanMode::Vepa,
         };
         let data = InfoData::MacVlan(vec![InfoMacVlan::Mode(mode)]);
         let mut message = of_kind(name, InfoKind::MacVlan, Some(data))?;
         message.attributes.push(LinkAttribute::Link(on));
         self.create("make macvlan", name, message)
+    }
+
+    /// Makes an ipvlan on the interface with number `on`, whose hardware address it has too. It is down.
+    ///
+    /// # Errors
+    /// As [`Links::add_veth`]; [`NetError::Unsupported`] without the ipvlan driver.
+    pub fn add_ipvlan(&self, name: &str, on: u32, mode: IpvlanMode) -> Result<(), NetError> {
+        let mode = match mode {
+            IpvlanMode::L2 => IpVlanMode::L2,
+            IpvlanMode::L3 => IpVlanMode::L3,
+        };
+        let data = InfoData::IpVlan(vec![InfoIpVlan::Mode(mode)]);
+        let mut message = of_kind(name, InfoKind::IpVlan, Some(data))?;
+        message.attributes.push(LinkAttribute::Link(on));
+        self.create("make ipvlan", name, message)
     }
 
     /// Makes a macvtap on the interface with number `on`. It is down, and its device is
@@ -57,6 +84,7 @@ impl Links {
             Share::Passthru => MacVtapMode::Passthrough,
             Share::Bridge => MacVtapMode::Bridge,
             Share::Private => MacVtapMode::Private,
+            Share::Vepa => MacVtapMode::Vepa,
         };
         let data = InfoData::MacVtap(vec![InfoMacVtap::Mode(mode)]);
         let mut message = of_kind(name, InfoKind::MacVtap, Some(data))?;

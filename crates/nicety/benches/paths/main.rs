@@ -32,13 +32,45 @@ struct Kind {
 }
 
 /// Namespaces, programs, emulated machines.
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 20] = [
     kind("bridge", "kind = \"bridge\"", 1.0),
     kind(
         "vlan-bridge",
         "kind = \"vlan-bridge\"\ntagging = \"filtering\"",
         1.0,
     ),
+    kind(
+        "tc-redirect",
+        "kind = \"tc-redirect\"\nfilter = \"u32\"",
+        5.0,
+    ),
+    kind("routed", "kind = \"routed\"", 5.0),
+    kind(
+        "routed, 1,000 rules",
+        "kind = \"routed\"\nrules = 1000",
+        5.0,
+    ),
+    kind(
+        "routed, set of 1,000",
+        "kind = \"routed\"\nrules = 1000\nlookup = \"set\"",
+        5.0,
+    ),
+    kind("snat", "kind = \"routed\"\nnat = \"snat\"", 5.0),
+    kind("flowtable", "kind = \"routed\"\nflowtable = \"on\"", 5.0),
+    kind("vxlan", "kind = \"tunnel\"", 5.0),
+    kind(
+        "geneve",
+        "kind = \"tunnel\"\nencapsulation = \"geneve\"",
+        5.0,
+    ),
+    kind("gre", "kind = \"tunnel\"\nencapsulation = \"gre\"", 5.0),
+    kind(
+        "wireguard",
+        "kind = \"tunnel\"\nencapsulation = \"wireguard\"",
+        5.0,
+    ),
+    kind("macvlan", "kind = \"macvlan\"", 5.0),
+    kind("ipvlan", "kind = \"ipvlan\"", 5.0),
     kind("netns", "kind = \"vm\"\nguest = \"netns\"", 1.0),
     kind("ovs", "kind = \"ovs\"\ndatapath = \"userspace\"", 5.0),
     kind("ovs-dpdk", "kind = \"ovs-dpdk\"", 5.0),

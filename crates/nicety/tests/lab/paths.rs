@@ -17,7 +17,7 @@ confirm = "0s"
 [[path]]
 "#;
 /// What its cells' names begin with, and what makes it.
-const PATHS: [(&str, &str); 4] = [
+const PATHS: [(&str, &str); 10] = [
     (
         "vlan-bridge,tagging=sub-interface/",
         "kind = \"vlan-bridge\"\ntagging = \"sub-interface\"\n",
@@ -34,12 +34,30 @@ const PATHS: [(&str, &str); 4] = [
         "ovs,datapath=kernel,tagging=filtering/",
         "kind = \"ovs\"\ndatapath = \"kernel\"\ntagging = \"filtering\"\n",
     ),
+    (
+        "routed,flowtable=on,nat=snat/",
+        "kind = \"routed\"\nflowtable = \"on\"\nnat = \"snat\"\n",
+    ),
+    (
+        "tunnel,encapsulation=geneve/",
+        "kind = \"tunnel\"\nencapsulation = \"geneve\"\n",
+    ),
+    (
+        "tunnel,encapsulation=gre/",
+        "kind = \"tunnel\"\nencapsulation = \"gre\"\n",
+    ),
+    (
+        "tunnel,encapsulation=wireguard/",
+        "kind = \"tunnel\"\nencapsulation = \"wireguard\"\n",
+    ),
+    ("ipvlan,mode=l2/", "kind = \"ipvlan\"\nmode = \"l2\"\n"),
+    ("tc-redirect/", "kind = \"tc-redirect\"\n"),
 ];
 
 #[test]
-fn vlan_bridges_and_the_kernel_datapath() {
+fn paths_that_need_modules() {
     let _alone = alone();
-    if !can_boot_once("vlan_bridges_and_the_kernel_datapath") {
+    if !can_boot_once("paths_that_need_modules") {
         return;
     }
     let dir = open_dir();

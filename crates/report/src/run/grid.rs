@@ -7,7 +7,7 @@ use crate::directions::{self, Over, Pair, Side};
 use crate::document::{Cell, Table, columns};
 use crate::number;
 use crate::pick::Group;
-use crate::ranking::{self, Place, Ranking};
+use crate::ranking::{self, LayerCost, Place, Ranking};
 
 /// Rows pin × direction over the frame sizes, and where there are several also for each; nothing where
 /// no path was measured both ways and none has pins.
@@ -106,7 +106,17 @@ pub(super) fn rankings(groups: &[Group<'_>]) -> Vec<Table> {
 fn ranked(ranking: &Ranking<'_, '_>) -> Table {
     let own = |place: &Place<'_, '_>| Confidence::of(place.group);
     let mbps = |mbps| number::mbps(Some(mbps));
-    Table::of(
+    let layered = ranking.places.iter().any(|place| place.layer.is_some());
+    let legend = match layered {
+        true => format!(
+            "{} {} {}",
+            ranking::LEGEND,
+            ranking::LAYERS,
+            confidence::LEGEND
+        ),
+        false => format!("{} {}", ranking::LEGEND, confidence::LEGEND),
+    };
+    let mut table = Table::of(
         format!("Ranking of the paths: {}", ranking.of()),
         ranking.places.iter().enumerate(),
         columns![|(n, place)|
@@ -116,10 +126,23 @@ fn ranked(ranking: &Ranking<'_, '_>) -> Table {
             "Mbit/s" Number: Cell::sorted(place.group.told_mbps(), mbps).marked(&own(place));
             "of the best" Number: Cell::sorted(place.share, number::share).marked(&place.confidence);
             "cost against the best" Number: Cell::sorted(place.cost(), number::share).marked(&place.confidence);
+            "layer" Tight: place.layer.as_ref().map(LayerCost::what);
+            "its cost, ns a frame" Number: cost(place);
             "verdict" Text: place.group.verdict();
         ],
     )
-    .legend(format!("{} {}", ranking::LEGEND, confidence::LEGEND))
+    .legend(legend);
+    table.keep(&[true, true, true, true, true, true, layered, layered, true]);
+    table
+}
+
+fn cost(place: &Place<'_, '_>) -> Cell {
+    match &place.layer {
+        Some(layer) => Cell::from(format!("{:+.0}", layer.ns))
+            .by(Some(layer.ns))
+            .marked(&layer.confidence),
+        None => Cell::absent(),
+    }
 }
 
 /// Rankings told of in a terminal, and paths of each: it is not a report.
@@ -141,9 +164,13 @@ pub(super) fn ranking_lines(groups: &[Group<'_>]) -> Vec<(String, Vec<String>)> 
                         number::share(place.cost())
                     ),
                 };
+                let layer = place.layer.as_ref().map_or_else(String::new, |layer| {
+                    let mark = layer.confidence.mark();
+                    format!(", {}: {:+.0} ns{mark} a frame", layer.what(), layer.ns)
+                });
                 let (path, fps) = (group.key.path_name(), group.fps_text());
                 format!(
-                    "{}. {path}: {fps} frames/s{cost} ({})",
+                    "{}. {path}: {fps} frames/s{cost}{layer} ({})",
                     n + 1,
                     group.verdict()
                 )

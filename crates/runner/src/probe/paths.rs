@@ -1,6 +1,8 @@
 //! Paths: those of the kernel are built, programs are looked for.
 
+use nicety_model::path::{Encapsulation, Nat, OnOff, RoutedParams, TcFilter, TunnelParams};
 use nicety_model::probe::{Ability, Answer, Area};
+use nicety_model::{CellKey, PathSpec};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::openvswitch;
 use nicety_netdev::privilege::{Privilege, PrivilegeError};
@@ -9,6 +11,7 @@ use nicety_paths::{switch, tun};
 
 use super::engines;
 use crate::event::{Event, Observer, Stage};
+use crate::setup_error::SetupError;
 use crate::{builder, setup};
 
 fn ability(name: &str, answer: Answer, finding: impl Into<String>) -> Ability {
@@ -45,8 +48,58 @@ pub(super) fn built(before: Privilege, observer: &dyn Observer) -> Vec<Ability> 
             Err(error) => missing(name, &error),
         });
     }
+    for (name, path) in kernel_paths() {
+        trying(name);
+        let key = CellKey {
+            path,
+            ..key.clone()
+        };
+        all.push(match builder::path(&key, &placement) {
+            Ok(_) => ability(name, Answer::Yes, "built and removed"),
+            Err(SetupError::Path(error)) => missing(name, &error),
+            Err(error) => ability(name, Answer::No, error.to_string()),
+        });
+    }
     all.push(ports(before));
     all
+}
+
+/// One of each kind that a kernel may have or not.
+fn kernel_paths() -> Vec<(&'static str, PathSpec)> {
+    let tunnel = |encapsulation| {
+        PathSpec::Tunnel(TunnelParams {
+            encapsulation: Some(encapsulation),
+            gro: None,
+        })
+    };
+    let redirect = |filter| PathSpec::TcRedirect {
+        filter: Some(filter),
+    };
+    vec![
+        ("routed", PathSpec::Routed(RoutedParams::default())),
+        (
+            "routed, nat",
+            PathSpec::Routed(RoutedParams {
+                nat: Some(Nat::Snat),
+                ..RoutedParams::default()
+            }),
+        ),
+        (
+            "routed, flowtable",
+            PathSpec::Routed(RoutedParams {
+                flowtable: Some(OnOff::On),
+                ..RoutedParams::default()
+            }),
+        ),
+        ("tunnel, vxlan", tunnel(Encapsulation::Vxlan)),
+        ("tunnel, geneve", tunnel(Encapsulation::Geneve)),
+        ("tunnel, gre", tunnel(Encapsulation::Gre)),
+        ("tunnel, wireguard", tunnel(Encapsulation::Wireguard)),
+        ("macvlan", PathSpec::Macvlan { mode: None }),
+        ("ipvlan", PathSpec::Ipvlan { mode: None }),
+        ("tc-redirect, matchall", redirect(TcFilter::Matchall)),
+        ("tc-redirect, u32", redirect(TcFilter::U32)),
+    ]
 }
 
 /// That a bridge was built, and what an ordinary user or a small machine gives up.

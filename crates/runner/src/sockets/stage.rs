@@ -102,7 +102,12 @@ impl Stage {
                 ask if ask.netns => namespace(making, ask, neighbours),
                 ask => guest(making, ask, neighbours, from_guest),
             },
-            PathSpec::Foreign(_) => Err(Problem::new(
+            PathSpec::Routed(_)
+            | PathSpec::Tunnel(_)
+            | PathSpec::Macvlan { .. }
+            | PathSpec::Ipvlan { .. }
+            | PathSpec::TcRedirect { .. }
+            | PathSpec::Foreign(_) => Err(Problem::new(
                 ProblemCode::NoPlaceForSockets,
                 format!("socket tests do not run over {} yet", cell.kind()),
             )

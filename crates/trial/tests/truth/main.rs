@@ -18,6 +18,7 @@ mod goal;
 mod goals;
 mod independent;
 mod kernel;
+mod kernel_paths;
 mod limits;
 mod mixes;
 mod nth;
@@ -126,6 +127,24 @@ fn main() -> ExitCode {
     ];
     for (name, test) in mixes {
         tests.push(Test::new(format!("mixes::{name}"), move |_| test()));
+    }
+    for kind in &kernel_paths::KINDS {
+        let name = format!("kernel_paths::{}", kind.name);
+        tests.push(Test::new(name, |_| {
+            kernel_paths::four(kind, Tester::AfPacket)
+        }));
+        let name = format!("kernel_paths::{}_ipv6", kind.name);
+        tests.push(Test::new(name, |_| kernel_paths::six(kind)));
+    }
+    // The receive program is on the tester's veths, whatever the path is made of: one of each sort. A macvlan sends no
+    // XDP frames.
+    let sorts = ["routed", "snat", "vxlan"];
+    for kind in kernel_paths::KINDS
+        .iter()
+        .filter(|kind| sorts.contains(&kind.name))
+    {
+        let name = format!("kernel_paths::{}_xdp", kind.name);
+        tests.push(Test::new(name, |_| kernel_paths::four(kind, Tester::Xdp)));
     }
     run("truth", &tests)
 }
