@@ -25,6 +25,8 @@
 // Numbers of a stream that have a byte each, in words of eight.
 const volatile __u32 words_per_stream = 1;
 const volatile __u32 stream_count = 1;
+// What this tester's frames have in common, in the order of bytes of a frame.
+const volatile __u32 mark = 0;
 // IPv4 total length of every test frame: longer ones were merged by GRO.
 const volatile __u32 total_length = 46;
 // Reasons for which copies are thrown away while the frame itself goes on: they explain a loss only
@@ -186,7 +188,7 @@ static __always_inline int freed(void *ctx, const struct sk_buff *skb, __u64 loc
 		if (location == ordered->skip_location[skip] &&
 		    (__u64)skb->dev == ordered->skip_device[skip])
 			return 0;
-	if (!read_stamp(skb, &stamp))
+	if (!read_stamp(skb, mark, &stamp))
 		return 0;
 	if (stamp.trial != (__u8)now || stamp.stream >= stream_count)
 		return 0;

@@ -27,6 +27,8 @@
 enum kind { RECEIVES, SENDS, FREES };
 
 const volatile __u32 stream_count = 1;
+// What this tester's frames have in common, in the order of bytes of a frame.
+const volatile __u32 mark = 0;
 
 // What user space orders, written before frames are sent, and what it reads.
 struct order {
@@ -124,7 +126,7 @@ static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 ki
 		return 0;
 	// Reading the frame must not count as time at this station.
 	now = bpf_ktime_get_ns();
-	if (!read_stamp(skb, &stamp))
+	if (!read_stamp(skb, mark, &stamp))
 		return 0;
 	if (stamp.trial != (__u8)trial || stamp.stream >= stream_count ||
 	    ((stamp.time - ordered->from) & CLOCK_MASK) >= ordered->length)

@@ -1,13 +1,11 @@
 //! Loads the programs that note when sampled frames pass which station, and reads what they noted.
 
 use std::collections::HashMap as Known;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use aya::maps::{HashMap, MapData, MapError};
-use aya::programs::BtfTracePoint;
-use aya::programs::tp_btf::BtfTracePointLinkId;
-use aya::{BtfError, Ebpf, EbpfLoader, programs::ProgramError};
+use aya::{BtfError, EbpfLoader, programs::ProgramError};
 use nicety_account::hops::{Seen, Station};
 use nicety_model::FateCause;
 use nicety_port::xdp::mapping::Mapping;
@@ -15,9 +13,10 @@ use nicety_port::xdp::mapping::Mapping;
 use crate::gate::Gate;
 use crate::kernel::Kernel;
 use crate::layout::{RECORD_WORDS, RECORDS, StationKey, hop_order as order, station};
-use crate::loaded::{Programs, WEAK, lacks, load_program, mapping, refused_load, tracing};
+use crate::loaded::{Pair, WEAK, lacks, load_program, mapping, refused_load, tracing};
 use crate::names::{TesterPorts, reason_name, text, used};
 use crate::object;
+use crate::programs::Programs;
 use crate::refusal::{Refusal, refused};
 use crate::symbols::{SYMBOLS, Symbols};
 use crate::watch::{get, grace};
@@ -28,7 +27,7 @@ const PASSES: [(&str, &str); 2] = [
     ("sends", "net_dev_start_xmit"),
 ];
 /// That of frames which are thrown away; of kernels with reasons, and of those without.
-const FREES: Programs = ["frees_for", "frees_at"];
+const FREES: Pair = ["frees_for", "frees_at"];
 /// What each kind sees.
 const DOES: [&str; 3] = ["received at", "sent at", "thrown away at"];
 const SENT: u64 = 1;
@@ -45,13 +44,11 @@ const BEFORE_PORT: [&str; 5] = [
 /// Frames that a trial samples: enough for the 99.9th percentile, and few enough that most pass undisturbed.
 const SAMPLED: f64 = 20_000.0;
 
-/// The programs. Nothing is attached but between [`Self::begin`] and [`Self::end`].
+/// The programs. Nothing is attached but between [`Self::begin`] and [`Self::end`], and there mostly by turns.
 #[derive(Debug)]
 pub struct Hops {
-    ebpf: Ebpf,
+    programs: Arc<Mutex<Programs>>,
     kernel: &'static Kernel,
-    frees: &'static str,
-    links: Vec<(&'static str, BtfTracePointLinkId)>,
     order: Arc<Mapping>,
     gate: Option<Gate>,
     records: Mapping,
@@ -83,6 +80,7 @@ impl Hops {
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&kernel.types))
             .override_global("stream_count", &streams.max(1), true)
+            .override_global("mark", &tester.mark(), true)
             .load(bytes)
             .map_err(|error| refused(&error))?;
         for (program, tracepoint) in PASSES {
@@ -93,6 +91,8 @@ impl Hops {
             })?;
         }
         let frees = load_program(&mut ebpf, kernel, FREES)?;
+        let passes = PASSES.iter().map(|(program, _)| *program);
+        let programs = passes.chain([frees]).collect();
         let stations = ebpf.take_map("stations").ok_or_else(|| lacks("stations"))?;
         Ok(Self {
             order: Arc::new(mapping(&ebpf, "order", order::WORDS)?),
@@ -101,10 +101,8 @@ impl Hops {
             stations: stations
                 .try_into()
                 .map_err(|error: MapError| refused(&error))?,
-            ebpf,
+            programs: Arc::new(Mutex::new(Programs::new(ebpf, programs))),
             kernel,
-            frees,
-            links: Vec::new(),
             tester,
             functions: Known::new(),
         })
@@ -124,29 +122,18 @@ impl Hops {
                 .remove(&key)
                 .map_err(|error| refused(&error))?;
         }
-        let passes = PASSES.iter().map(|(program, _)| *program);
-        for program in passes.chain([self.frees]) {
-            let link = tracing(&mut self.ebpf, program)?
-                .attach()
-                .map_err(|error| refused(&error))?;
-            self.links.push((program, link));
-        }
         let share = SAMPLED / frames.max(1) as f64;
-        self.gate = Some(Gate::new(self.order.clone(), trial, share)?);
+        let (programs, order) = (self.programs.clone(), self.order.clone());
+        self.gate = Some(Gate::new(programs, order, trial, share)?);
         Ok(())
     }
 
     /// Ends the noting; what was noted.
-    pub fn end(&mut self) -> Passed {
-        self.gate = None;
-        for (program, link) in self.links.drain(..) {
-            if let Some(program) = self.ebpf.program_mut(program)
-                && let Ok(program) = <&mut BtfTracePoint>::try_from(program)
-            {
-                // Else it goes with the program.
-                let _ = program.detach(link);
-            }
-        }
+    ///
+    /// # Errors
+    /// When the kernel refused to go on meanwhile.
+    pub fn end(&mut self) -> Result<Passed, Refusal> {
+        self.gate.take().map_or(Ok(()), Gate::end)?;
         grace();
         let count = get(&self.order, order::RECORDS);
         let kept = usize::try_from(count).map_or(RECORDS, |count| count.min(RECORDS));
@@ -163,11 +150,11 @@ impl Hops {
             station: same.get(seen.station).copied().unwrap_or(seen.station),
             ..seen
         });
-        Passed {
+        Ok(Passed {
             seen: seen.collect(),
             stations,
             unnoted: get(&self.order, order::UNNOTED) + count.saturating_sub(RECORDS as u64),
-        }
+        })
     }
 
     /// The stations by their number.

@@ -19,6 +19,7 @@ mod layout;
 mod loaded;
 mod names;
 mod object;
+mod programs;
 mod refusal;
 mod symbols;
 mod watch;

@@ -19,12 +19,12 @@ use crate::refusal::{Refusal, refused};
 /// The kernel's tracepoint.
 const TRACEPOINT: &str = "kfree_skb";
 /// The program with reasons, and that for kernels before 5.17.
-const PROGRAMS: Programs = ["freed_for", "freed_at"];
+const PROGRAMS: Pair = ["freed_for", "freed_at"];
 /// Copies are thrown away for these while the frame itself goes on.
 pub(crate) const WEAK: [&str; 2] = ["OTHERHOST", "CONSUMED"];
 
 /// Names of the program for kernels with reasons, and of that for kernels without.
-pub(crate) type Programs = [&'static str; 2];
+pub(crate) type Pair = [&'static str; 2];
 
 /// What the program is made for; constant to the verifier.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) total_length: u32,
     /// Streams, numbered from 0.
     pub(crate) streams: u32,
+    /// See [`crate::names::TesterPorts::mark`].
+    pub(crate) mark: u32,
 }
 
 /// The program with room for so many numbers.
@@ -75,6 +77,7 @@ impl Loaded {
             .btf(Some(&kernel.types))
             .override_global("words_per_stream", &per_stream, true)
             .override_global("stream_count", &settings.streams, true)
+            .override_global("mark", &settings.mark, true)
             .override_global("total_length", &settings.total_length, true)
             .override_global("weak", &weak[..], true)
             .map_max_entries("fates", words as u32)
@@ -166,7 +169,7 @@ pub(crate) fn missed(ebpf: &Ebpf, program: &str) -> u64 {
 pub(crate) fn load_program(
     ebpf: &mut Ebpf,
     kernel: &Kernel,
-    programs: Programs,
+    programs: Pair,
 ) -> Result<&'static str, Refusal> {
     let name = programs[usize::from(kernel.reasons.is_empty())];
     let loaded = tracing(ebpf, name)?.load(TRACEPOINT, &kernel.types);

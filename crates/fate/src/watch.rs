@@ -71,6 +71,7 @@ impl Fates {
             settings: Settings {
                 total_length: frame.bytes_without_fcs().saturating_sub(HEADER_BYTES) as u32,
                 streams: streams.max(1),
+                mark: tester.mark(),
             },
             tester,
             receipts: Vec::new(),

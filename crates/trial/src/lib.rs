@@ -243,7 +243,7 @@ impl<'a> Trials<'a> {
         let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
         let noted = self.noted(begun);
         let passed_by = match (hops_begun, self.hops.as_deref_mut()) {
-            (Ok(true), Some(hops)) => Some(Ok(hops.end())),
+            (Ok(true), Some(hops)) => Some(hops.end()),
             (Ok(_), _) => None,
             (Err(why), _) => Some(Err(why)),
         };

@@ -226,6 +226,7 @@ fn overload(case: &Case, path: &BridgePath, with: With) -> Result<TrialRecord, S
     let ports = TesterPorts {
         ports: vec![(b.name.clone(), b.ns.inode())],
         by_socket: engine.receives_by_socket(),
+        mark: engine.mark(),
     };
     let fates = (with == With::Fates).then(|| Fates::new(traffic.frame_size, 1, ports.clone()));
     let mut fates = fates.transpose().map_err(|why| Skip(why.to_string()))?;

@@ -11,6 +11,7 @@ fn spec(size: u16, tagged: bool, flows: u32) -> TemplateSpec {
         destination_mac: MacAddr::local(2),
         vlan: tagged.then(|| VlanTag::new(100, 5).unwrap()),
         flows: FlowRange::new(flows, Side::A).unwrap(),
+        mark: crate::RunMark::of(77),
     }
 }
 

@@ -73,6 +73,7 @@ pub fn on(
     let ports = TesterPorts {
         ports: vec![(b.name.clone(), b.ns.inode())],
         by_socket: engine.receives_by_socket(),
+        mark: engine.mark(),
     };
     let mut fates = match Fates::new(traffic.frame_size, 1, ports) {
         Ok(fates) => fates,

@@ -22,6 +22,7 @@ fn measure(tester: Tester, trouble: &[&str]) -> Result<HopReport, Skip> {
     let ports = TesterPorts {
         ports: vec![(b.name.clone(), b.ns.inode())],
         by_socket: engine.receives_by_socket(),
+        mark: engine.mark(),
     };
     let mut hops = match Hops::new(1, ports) {
         Ok(hops) => hops,
