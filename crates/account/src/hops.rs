@@ -35,6 +35,13 @@ pub struct Seen {
     pub cpu: u32,
 }
 
+impl Seen {
+    /// The frame's stream.
+    pub fn stream(&self) -> u32 {
+        (self.frame >> 32) as u32
+    }
+}
+
 /// A place where frames are seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Station {

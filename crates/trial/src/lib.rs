@@ -291,8 +291,8 @@ impl<'a> Trials<'a> {
                 record.loss_ledger =
                     loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);
                 if let Some(passed) = passed_by {
-                    let sender = self.path.ports()[0].name.clone();
-                    hops::add(&mut record, passed, &sender);
+                    let ports = self.path.ports().each_ref();
+                    hops::add(&mut record, passed, ports.map(|port| port.name.as_str()));
                 }
                 if let Some(noted) = noted {
                     fate::add(&mut record, noted, self.engine, self.path, &report, &after);
