@@ -1,3 +1,4 @@
+use nicety_model::fate::WayFate;
 use nicety_model::hop::{Hop, HopReport, HopStation, HopTime};
 use nicety_model::{
     BuiltPath, BuiltPlace, BuiltThread, Ends, FateCause, FateOf, FateReport, Passage, PlaceFrames,
@@ -264,6 +265,57 @@ fn both_ways_and_counters_alone_leave_the_frames_open() {
         waterfall.unknown,
         [Unknown::HopsNotTaken, Unknown::NotFollowed]
     );
+}
+
+/// Each way has its own stations in its own order, and its own books.
+#[test]
+fn a_trial_both_ways_has_two_waterfalls() {
+    let mut both = fate(2000, vec![dropped("d0", "NETFILTER_DROP", 50)]);
+    counted(&mut both, [1000, 970], 2);
+    let mut way = |way, lost, hops| {
+        both.report.ways.push(WayFate {
+            way,
+            sent: 1000,
+            lost,
+            ledger: vec![dropped("d0", "NETFILTER_DROP", lost)],
+            hops: Some(hops),
+        });
+    };
+    way(Way::AToB, 30, hops(&WAY));
+    let back = [
+        ("sent at b", "received at d1"),
+        ("received at d1", "sent at d0"),
+        ("sent at d0", "arrived at a"),
+    ];
+    way(Way::BToA, 20, hops(&back));
+    let falls = of(&cell("bridge", "bi"), &both);
+    let [there, back] = falls.as_slice() else {
+        panic!("{falls:?}");
+    };
+    let row = |station, came: u64, lost: u64| (station, Some(came), Some(came - lost), lost);
+    let rows = [
+        row("a", 1000, 0),
+        row("d0", 1000, 30),
+        row("br0", 970, 0),
+        row("d1", 970, 0),
+        row("b", 970, 0),
+    ];
+    assert_eq!(told(there), rows);
+    let rows = [
+        row("b", 1000, 0),
+        row("d1", 1000, 0),
+        row("br0", 1000, 0),
+        row("d0", 1000, 20),
+        row("a", 980, 0),
+    ];
+    assert_eq!(told(back), rows);
+    for fall in &falls {
+        assert_eq!((fall.off, fall.unknown.len()), (0, 0), "{fall:?}");
+        let timed: Vec<usize> = fall.stations.iter().map(|row| row.hops.len()).collect();
+        assert_eq!(timed, [0, 1, 0, 1, 1]);
+        assert_eq!(fall.stations[0].no_time, None);
+    }
+    assert_eq!((there.way, back.way), (Some(Way::AToB), Some(Way::BToA)));
 }
 
 /// Between two ports that were there before, interfaces are those at which frames were seen or lost.

@@ -26,7 +26,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Fate = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Fate); 32] = [
+const TESTS: [(&str, Fate); 33] = [
     ("a_token_bucket", queues::tbf),
     ("classes_with_a_short_queue", queues::htb),
     ("the_ring_of_a_veth", queues::veth_ring),
@@ -61,6 +61,7 @@ const TESTS: [(&str, Fate); 32] = [
     ("hops_show_where_a_queue_is", hops::a_queue),
     ("two_testers_at_once", two::at_once),
     ("a_waterfall_of_two_causes", waterfall::two),
+    ("a_waterfall_of_each_way", waterfall::both_ways),
     ("a_waterfall_without_loss_and_queue", waterfall::nothing),
 ];
 
