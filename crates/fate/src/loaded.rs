@@ -47,6 +47,7 @@ pub(crate) struct Loaded {
     pub(crate) counts: Mapping,
     pub(crate) bytes: Mapping,
     pub(crate) causes: HashMap<MapData, Key, [u64; cause::WORDS]>,
+    numbers: HashMap<MapData, u32, u64>,
     pub(crate) words_per_stream: usize,
     /// Events missed before the noting began.
     pub(crate) missed_before: u64,
@@ -98,6 +99,11 @@ impl Loaded {
                 .ok_or_else(|| lacks("causes"))?
                 .try_into()
                 .map_err(|error: aya::maps::MapError| refused(&error))?,
+            numbers: ebpf
+                .take_map("numbers")
+                .ok_or_else(|| lacks("numbers"))?
+                .try_into()
+                .map_err(|error: aya::maps::MapError| refused(&error))?,
             ebpf,
             program,
             link: None,
@@ -130,9 +136,22 @@ impl Loaded {
         missed(&self.ebpf, self.program)
     }
 
-    /// Keys of the causes so far.
-    pub(crate) fn keys(&self) -> Vec<Key> {
-        self.causes.keys().filter_map(Result::ok).collect()
+    /// Has no cause be known.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(crate) fn forget(&mut self) -> Result<(), Refusal> {
+        let keys: Vec<Key> = self.causes.keys().filter_map(Result::ok).collect();
+        for key in keys {
+            self.causes.remove(&key).map_err(|error| refused(&error))?;
+        }
+        let numbers: Vec<u32> = self.numbers.keys().filter_map(Result::ok).collect();
+        for number in numbers {
+            self.numbers
+                .remove(&number)
+                .map_err(|error| refused(&error))?;
+        }
+        Ok(())
     }
 
     /// The causes, by their number.
