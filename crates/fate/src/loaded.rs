@@ -211,6 +211,8 @@ pub(crate) fn refused_load(error: &ProgramError) -> Refusal {
                 .rev()
                 .find(|line| !line.trim().is_empty() && !line.starts_with("processed "));
             match said {
+                // BPF_FETCH, which was a reserved bit.
+                Some(line) if line.contains("uses reserved fields") => Refusal::NoAtomics,
                 Some(line) => Refusal::Kernel(format!("{io_error}: {}", line.trim())),
                 None => refused(io_error),
             }

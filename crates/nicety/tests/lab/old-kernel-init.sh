@@ -24,7 +24,8 @@ try version nicety --version
 try probe nicety probe --json
 try inspect nicety inspect --json
 try plan nicety tune plan --json
-try bench nicety bench /plan.toml --json --out /tmp/run --time-box 40s
+# shellcheck disable=SC2046 # several words
+try bench nicety bench /plan.toml --json --out /tmp/run $(cat /arguments)
 # Trials in which frames came through.
 try carried grep -c '"received":[1-9]' /tmp/run/trials.jsonl
 poweroff -f
