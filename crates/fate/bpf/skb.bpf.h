@@ -30,6 +30,7 @@ struct sk_buff {
 	unsigned char *head;
 	unsigned char *data;
 	__u16 mac_header;
+	__u16 network_header;
 } __attribute__((preserve_access_index));
 
 struct stamp {

@@ -198,6 +198,22 @@ pub(crate) fn load_program(
     })
 }
 
+/// Loads programs of tracepoints that all kernels have alike.
+pub(crate) fn load_passes(
+    ebpf: &mut Ebpf,
+    kernel: &Kernel,
+    passes: &[(&str, &str)],
+) -> Result<(), Refusal> {
+    for (program, tracepoint) in passes {
+        let loaded = tracing(ebpf, program)?.load(tracepoint, &kernel.types);
+        loaded.map_err(|error| match error {
+            ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => Refusal::NoTracepoint,
+            error => refused_load(&error),
+        })?;
+    }
+    Ok(())
+}
+
 /// As [`refused`]; of what the verifier refuses, its last word.
 pub(crate) fn refused_load(error: &ProgramError) -> Refusal {
     match error {

@@ -22,6 +22,7 @@ pub mod drops;
 pub mod estimate;
 pub mod facts;
 pub mod fate;
+pub mod flow;
 pub mod finding;
 pub mod fleet;
 pub mod frame;
