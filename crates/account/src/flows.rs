@@ -90,6 +90,7 @@ fn packet(
             at_ns: sight.at_ns,
             station: sight.station,
             cpu: sight.cpu,
+            merged: 0,
         };
         stations.get(sight.station).map(|station| (seen, station))
     };

@@ -47,14 +47,29 @@ struct record {
 	__u64 frame;
 	__u64 sent;
 	__u64 at;
-	// Station in the lower half, CPU in the upper.
+	// Station in the lowest quarter, frames merged into this one in the next, CPU in the upper half.
 	__u64 station;
 };
+
+struct skb_shared_info {
+	unsigned short gso_segs;
+} __attribute__((preserve_access_index));
 
 SHARED_ARRAY(order, 1, struct order);
 SHARED_ARRAY(records, RECORDS, struct record);
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+// Frames that are one here; 0 or 1 where nothing was merged.
+static __always_inline __u64 frames_in(const struct sk_buff *skb)
+{
+	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
+	unsigned short frames = 0;
+
+	bpf_probe_read_kernel(&frames, sizeof(frames),
+			      __builtin_preserve_access_index(&shared->gso_segs));
+	return frames;
+}
 
 static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 kind, __u64 location,
 				  __u64 reason)
@@ -97,7 +112,7 @@ static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 ki
 	record->frame = (__u64)stamp.stream << 32 | stamp.sequence;
 	record->sent = stamp.time;
 	record->at = now;
-	record->station = number | (__u64)bpf_get_smp_processor_id() << 32;
+	record->station = number | frames_in(skb) << 16 | (__u64)bpf_get_smp_processor_id() << 32;
 	return 0;
 }
 

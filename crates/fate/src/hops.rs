@@ -135,7 +135,8 @@ fn seen(record: &[AtomicU64]) -> Seen {
         frame: word(0),
         sent_ns: word(1),
         at_ns: word(2),
-        station: (station & u64::from(u32::MAX)) as usize,
+        station: (station & u64::from(u16::MAX)) as usize,
+        merged: (station >> 16) as u16,
         cpu: (station >> 32) as u32,
     }
 }

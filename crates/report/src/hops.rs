@@ -109,6 +109,12 @@ fn sampled(fate: &CellFate, hops: &HopReport) -> String {
             number::count(hops.other_ways)
         );
     }
+    if hops.merged > 0 {
+        text += &format!(
+            " {} were inside merged ones (GRO): where these were singly is not known.",
+            number::plural(hops.merged, "frame")
+        );
+    }
     let us = |ns: u64| number::micros(ns as f64 / 1e3);
     if let (Some(all), Some(plain)) = (hops.all_mean_ns, hops.plain_mean_ns) {
         text += &format!(
@@ -150,6 +156,7 @@ mod tests {
             frames: 200,
             summed: 199,
             cut: 3,
+            merged: 64,
             end_to_end: time(1500),
             all_mean_ns: Some(1400),
             plain_mean_ns: Some(1300),
@@ -183,6 +190,7 @@ mod tests {
             "200 frames sampled",
             "hops of 199 of these",
             "3 not seen",
+            "64 frames were inside merged ones (GRO)",
             "1.4 µs of all",
         ] {
             assert!(said.contains(part), "{said}");
