@@ -66,7 +66,10 @@ impl Tally {
 
     /// Adds what another one counted.
     pub fn join(&mut self, other: &Self) {
-        for (mine, others) in [(&mut self.lost, &other.lost), (&mut self.arrived, &other.arrived)] {
+        for (mine, others) in [
+            (&mut self.lost, &other.lost),
+            (&mut self.arrived, &other.arrived),
+        ] {
             for (count, more) in mine.iter_mut().zip(others) {
                 *count += more;
             }

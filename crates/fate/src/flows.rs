@@ -62,7 +62,9 @@ impl Flows {
         let kernel = Kernel::get()?;
         let protocol = filter.transport.map_or(0, |of| u32::from(of.number()));
         let any = filter.ends.map(|end| u32::from(end.address.is_none()));
-        let ports = filter.ends.map(|end| u32::from(end.port.unwrap_or(0).to_be()));
+        let ports = filter
+            .ends
+            .map(|end| u32::from(end.port.unwrap_or(0).to_be()));
         let mut addresses = [0_u64; 4];
         for (words, end) in addresses.chunks_exact_mut(2).zip(filter.ends) {
             let bytes = end.address.unwrap_or(Ipv6Addr::UNSPECIFIED).octets();
@@ -133,8 +135,7 @@ impl Flows {
         let words = self.records.words().get(at..at + FLOW_RECORD_WORDS)?;
         let written = || words[place::WRITTEN].load(Ordering::Acquire);
         let before = written();
-        let copy: [u64; FLOW_RECORD_WORDS] =
-            std::array::from_fn(|n| words.get(n).map_or(0, load));
+        let copy: [u64; FLOW_RECORD_WORDS] = std::array::from_fn(|n| words.get(n).map_or(0, load));
         fence(Ordering::Acquire);
         let now = written();
         let own = now == before && now & ((1 << FLAGS_SHIFT) - 1) == number + 1;
@@ -148,7 +149,10 @@ fn load(word: &AtomicU64) -> u64 {
 
 fn sight(words: &[u64; FLOW_RECORD_WORDS]) -> Sight {
     let address = |at: usize| {
-        let bytes: Vec<u8> = words[at..at + 2].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let bytes: Vec<u8> = words[at..at + 2]
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect();
         <[u8; 16]>::try_from(bytes).map(Ipv6Addr::from).ok()
     };
     let bytes = words[place::PORTS].to_ne_bytes();

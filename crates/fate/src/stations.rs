@@ -48,9 +48,7 @@ impl Stations {
     pub(crate) fn new(ebpf: &mut Ebpf, kernel: &'static Kernel) -> Result<Self, Refusal> {
         let map = ebpf.take_map("stations").ok_or_else(|| lacks("stations"))?;
         Ok(Self {
-            map: map
-                .try_into()
-                .map_err(|error: MapError| refused(&error))?,
+            map: map.try_into().map_err(|error: MapError| refused(&error))?,
             kernel,
             functions: Known::new(),
         })
@@ -125,7 +123,8 @@ impl Stations {
         let mut ports = tester.ports.iter();
         let at_port = ports.any(|(name, ns)| *name == device && *ns == words[station::NETNS]);
         // Its own interface sends nothing there but what the tester sends.
-        let arrives = at_port && ![SENT, QUEUED].contains(&kind) && !function.as_ref().is_some_and(before);
+        let arrives =
+            at_port && ![SENT, QUEUED].contains(&kind) && !function.as_ref().is_some_and(before);
         let does = usize::try_from(kind).ok().and_then(|kind| DOES.get(kind));
         let name = match arrives {
             true => format!("arrived at {device}"),
@@ -152,4 +151,3 @@ impl Stations {
         }
     }
 }
-

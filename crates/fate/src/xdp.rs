@@ -1,7 +1,7 @@
 //! XDP frames that are lost where no tracepoint shows the frame: counted by interface during a trial.
 
-use aya::maps::{HashMap, MapData, MapError};
 use aya::EbpfLoader;
+use aya::maps::{HashMap, MapData, MapError};
 use nicety_model::fate::XdpEvent;
 
 use crate::kernel::Kernel;

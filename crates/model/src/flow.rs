@@ -205,7 +205,14 @@ mod tests {
         let wrong = |text: &str| text.parse::<FlowFilter>().unwrap_err().to_string();
         assert!(wrong("tcp").starts_with("write a transport"));
         assert!(wrong("sctp,any,any").starts_with("unknown transport \"sctp\""));
-        for end in ["", "10.0.0", "10.0.0.1:0", "10.0.0.1:70000", "any:0", "any:x"] {
+        for end in [
+            "",
+            "10.0.0",
+            "10.0.0.1:0",
+            "10.0.0.1:70000",
+            "any:0",
+            "any:x",
+        ] {
             let said = wrong(&format!("tcp,any,{end}"));
             assert!(said.contains("is no end"), "{said}");
         }

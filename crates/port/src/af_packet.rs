@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use nicety_account::{Account, Latency, StreamTotals};
 use nicety_model::{Direction, FrameSize, Shape};
-use nicety_packet::{Expect, FlowRange, MacAddr, RunMark, Side, Stamp, Template, TemplateSpec, VlanTag};
+use nicety_packet::{
+    Expect, FlowRange, MacAddr, RunMark, Side, Stamp, Template, TemplateSpec, VlanTag,
+};
 
 pub use tx::Refusal;
 

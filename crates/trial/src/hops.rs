@@ -10,12 +10,13 @@ use nicety_model::{FateReport, TrialRecord};
 /// Puts what was seen into the record, or says why it was not. `ports` are A and B; frames of stream 0 leave A, those of
 /// stream 1 leave B.
 pub(crate) fn add(record: &mut TrialRecord, passed: Result<Passed, Refusal>, ports: [&str; 2]) {
-    let joined = passed
-        .map_err(|why| why.to_string())
-        .and_then(|passed| match record.streams.len() {
-            2.. => both(passed, ports).map(|hops| (None, hops)),
-            _ => one(passed, ports[0]).map(|hops| (Some(hops), Vec::new())),
-        });
+    let joined =
+        passed
+            .map_err(|why| why.to_string())
+            .and_then(|passed| match record.streams.len() {
+                2.. => both(passed, ports).map(|hops| (None, hops)),
+                _ => one(passed, ports[0]).map(|hops| (Some(hops), Vec::new())),
+            });
     let (mut hops, ways) = match joined {
         Ok(joined) => joined,
         Err(why) => {

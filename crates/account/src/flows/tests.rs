@@ -78,7 +78,9 @@ fn a_packet_ends_where_it_was_seen_last_or_thrown_away() {
         station: "sent at d0".to_owned(),
     };
     assert_eq!(first.end, last);
-    assert!(matches!(&second.end, JourneyEnd::Dropped { cause } if cause.place() == "d1 nft_do_chain"));
+    assert!(
+        matches!(&second.end, JourneyEnd::Dropped { cause } if cause.place() == "d1 nft_do_chain")
+    );
     assert_eq!(way.ended(&stations(), 0, u64::MAX), []);
 }
 

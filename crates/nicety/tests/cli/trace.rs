@@ -149,7 +149,9 @@ fn first_packets_of_sockets_are_followed() {
     let bounds = ["--count", "3", "--json"];
     let follow = nicety(words.iter().chain(&bounds)).limit(Duration::from_secs(60));
     let mut running = lab.inside(follow).start();
-    running.until("the programs", |running| running.stderr().contains("following"));
+    running.until("the programs", |running| {
+        running.stderr().contains("following")
+    });
     let rule = "nft 'table inet t { chain c { type filter hook input priority 0; policy accept; tcp dport 4444 drop; }; }'";
     let connect = "timeout 0.3 bash -c 'exec 3<>/dev/tcp/127.0.0.1/4444' || true";
     lab.sh(connect);
@@ -162,12 +164,20 @@ fn first_packets_of_sockets_are_followed() {
         .collect();
     let kinds: Vec<&Value> = told.iter().map(|of| &of["packet"]).collect();
     assert_eq!(kinds, ["syn", "datagram", "syn"], "{told:?}");
-    for (packet, reason) in told.iter().zip(["NO_SOCKET", "NO_SOCKET", "NETFILTER_DROP"]) {
+    for (packet, reason) in told
+        .iter()
+        .zip(["NO_SOCKET", "NO_SOCKET", "NETFILTER_DROP"])
+    {
         assert_eq!(packet["to"], "127.0.0.1:4444");
         let stations: Vec<&str> = (packet["stations"].as_array().unwrap().iter())
             .map(|of| of["station"].as_str().unwrap())
             .collect();
-        let way = ["queued at lo", "sent at lo", "received at lo", "thrown away at lo"];
+        let way = [
+            "queued at lo",
+            "sent at lo",
+            "received at lo",
+            "thrown away at lo",
+        ];
         assert_eq!(stations, way, "{packet}");
         assert_eq!(packet["end"]["is"], "dropped", "{packet}");
         assert_eq!(packet["end"]["cause"]["reason"], reason, "{packet}");

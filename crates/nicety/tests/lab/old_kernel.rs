@@ -279,7 +279,10 @@ fn check(said: &str, release: &str) {
         causes.iter().any(|cause| cause["function"].is_string()),
         "{run}"
     );
-    assert!(causes.iter().all(|cause| cause["reason"].is_null()), "{run}");
+    assert!(
+        causes.iter().all(|cause| cause["reason"].is_null()),
+        "{run}"
+    );
     let (carried, code) = ended(said, "carried");
     assert!(
         code == 0 && carried.trim().parse::<u32>().unwrap() > 0,

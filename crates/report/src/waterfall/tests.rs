@@ -178,9 +178,17 @@ fn each_way_is_named() {
         ..made()
     };
     let title = words::title(&back);
-    assert!(title.starts_with("bridge/64/uni, B to A, just above"), "{title}");
+    assert!(
+        title.starts_with("bridge/64/uni, B to A, just above"),
+        "{title}"
+    );
     let [there, back] = [made(), back].map(|fall| drawn::figure(&fall).into_string());
-    let id = |drawn: &str| drawn.split("id=\"").nth(1).and_then(|rest| rest.split('"').next().map(str::to_owned));
+    let id = |drawn: &str| {
+        drawn
+            .split("id=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next().map(str::to_owned))
+    };
     assert!(id(&there).is_some() && id(&there) != id(&back), "{there}");
 }
 

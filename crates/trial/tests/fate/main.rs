@@ -26,7 +26,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Fate = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Fate); 33] = [
+const TESTS: [(&str, Fate); 34] = [
     ("a_token_bucket", queues::tbf),
     ("classes_with_a_short_queue", queues::htb),
     ("the_ring_of_a_veth", queues::veth_ring),
@@ -59,6 +59,7 @@ const TESTS: [(&str, Fate); 33] = [
     ("hops_of_frames_that_programs_receive", hops::by_programs),
     ("hops_of_frames_that_sockets_receive", hops::by_sockets),
     ("hops_show_where_a_queue_is", hops::a_queue),
+    ("hops_name_merged_frames", hops::merged),
     ("two_testers_at_once", two::at_once),
     ("a_waterfall_of_two_causes", waterfall::two),
     ("a_waterfall_of_each_way", waterfall::both_ways),

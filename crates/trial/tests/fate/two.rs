@@ -72,7 +72,10 @@ pub fn at_once() -> Result<(), Skip> {
         assert_eq!(unexplained(record), 0, "{:?}", record.loss_ledger);
     }
     let (third, [by_rules, by_other]) = (rules.frames.sent / 3, lost(&rules));
-    assert!(by_rules > 0 && by_rules <= third + 1, "{by_rules} of {third}");
+    assert!(
+        by_rules > 0 && by_rules <= third + 1,
+        "{by_rules} of {third}"
+    );
     assert_eq!(by_other, 0, "{:?}", rules.loss_ledger);
     let [by_other, by_bucket] = lost(&bucket);
     assert!(by_bucket > 0, "{:?}", bucket.loss_ledger);

@@ -40,7 +40,9 @@ fn falls(
     // Stream 0 arrives at B.
     let receiving = path.ports().iter().rev().take(streams);
     let ports = TesterPorts {
-        ports: receiving.map(|port| (port.name.clone(), port.ns.inode())).collect(),
+        ports: receiving
+            .map(|port| (port.name.clone(), port.ns.inode()))
+            .collect(),
         by_socket: engine.receives_by_socket(),
         mark: engine.mark(),
     };
@@ -48,7 +50,8 @@ fn falls(
         Refusal::NotBuilt(_) | Refusal::NoTypes | Refusal::NotPermitted => Skip(why.to_string()),
         why => panic!("{why}"),
     };
-    let mut fates = Fates::new(traffic.frame_size, streams as u32, ports.clone()).map_err(refused)?;
+    let mut fates =
+        Fates::new(traffic.frame_size, streams as u32, ports.clone()).map_err(refused)?;
     let mut hops = Hops::new(streams as u32, ports).map_err(refused)?;
     let mut trials = Trials::new(engine.as_mut(), path, 0)
         .noting(Some(&mut fates))
@@ -164,7 +167,11 @@ pub fn both_ways() -> Result<(), Skip> {
             numgen inc mod {every} 0 drop; }}"
         )
     };
-    let rules = format!("table netdev fate {{ {} {} }}", chain("d0", 7), chain("d1", 5));
+    let rules = format!(
+        "table netdev fate {{ {} {} }}",
+        chain("d0", 7),
+        chain("d1", 5)
+    );
     let (record, falls) = falls(&path, Tester::Xdp, Direction::Bi, || {
         run(path.dut(), "nft", &["-f", "-"], &rules).map(drop)
     })?;
@@ -182,7 +189,10 @@ pub fn both_ways() -> Result<(), Skip> {
         assert_eq!((fall.off, fall.elsewhere.len()), (0, 0), "{fall:?}");
         assert_eq!(rows[0].frames_in, Some(fall.sent));
         // A busy machine loses some at rings.
-        let ruled = rows[1].causes.iter().filter(|entry| entry.place.contains("nf"));
+        let ruled = rows[1]
+            .causes
+            .iter()
+            .filter(|entry| entry.place.contains("nf"));
         let ruled: u64 = ruled.map(|entry| entry.frames).sum();
         let came = fall.sent - rows[0].lost - (rows[1].lost - ruled);
         assert!(ruled.abs_diff(came / every) <= 1, "{ruled} of {came}");
