@@ -15,7 +15,7 @@ pub(crate) fn blocks(groups: &[Group<'_>], most: usize) -> Vec<Block> {
         .iter()
         .flat_map(|group| group.shown.fates.iter().map(move |fate| (group, fate)))
         .flat_map(|(group, fate)| {
-            let named = |(way, hops)| (name(group.name, way), fate, hops);
+            let named = move |(way, hops)| (name(group.name, way), fate, hops);
             reports(fate).map(named)
         })
         .collect();

@@ -413,7 +413,7 @@ fn guests_are_stations_whose_kernel_is_their_own() {
         assert_eq!(waterfall.stations[n].no_time, Some(Unknown::InGuest));
     }
     // A namespace is of this kernel.
-    let waterfall = of(
+    let waterfall = only(
         &cell("vm,guest=netns", "uni"),
         &fate(100, vec![dropped("g0", "TC_INGRESS", 2)]),
     );
