@@ -15,10 +15,10 @@ const LOAD: Fps = Fps(50_000.0);
 const FRAMES: u64 = 25_000;
 
 fn measure(tester: Tester, trouble: &[&str]) -> Result<HopReport, Skip> {
-    measure_at(tester, LOAD, trouble)
+    measure_at(tester, LOAD, FRAMES, trouble)
 }
 
-fn measure_at(tester: Tester, load: Fps, trouble: &[&str]) -> Result<HopReport, Skip> {
+fn measure_at(tester: Tester, load: Fps, frames: u64, trouble: &[&str]) -> Result<HopReport, Skip> {
     stage::needs_root()?;
     let path = stage::bridge();
     let mut engine = tester.open(&path, stage::traffic(Direction::Uni))?;
@@ -41,7 +41,7 @@ fn measure_at(tester: Tester, load: Fps, trouble: &[&str]) -> Result<HopReport, 
     let of = FateOf::Latency;
     let spec = TrialSpec {
         purpose: Purpose::Fate { of },
-        ..spec(load, FRAMES)
+        ..spec(load, frames)
     };
     let record = trials.run(&spec, &Stop::default()).unwrap();
     let ended = matches!(
@@ -111,7 +111,7 @@ pub fn a_queue() -> Result<(), Skip> {
 pub fn merged() -> Result<(), Skip> {
     let gro = "ethtool -K d0 gro on rx-udp-gro-forwarding on";
     // Many wait for the thread of the interface at a time.
-    let hops = measure_at(Tester::Xdp, Fps(300_000.0), &[gro])?;
+    let hops = measure_at(Tester::Xdp, Fps(300_000.0), 150_000, &[gro])?;
     assert!(hops.merged > 0, "{hops:?}");
     assert!(hops.merged >= 2 && hops.summed <= hops.frames, "{hops:?}");
     Ok(())

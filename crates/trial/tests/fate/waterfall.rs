@@ -167,11 +167,8 @@ pub fn both_ways() -> Result<(), Skip> {
             numgen inc mod {every} 0 drop; }}"
         )
     };
-    let rules = format!(
-        "table netdev fate {{ {} {} }}",
-        chain("d0", 7),
-        chain("d1", 5)
-    );
+    let chains = [chain("d0", 7), chain("d1", 5)].join("\n");
+    let rules = format!("table netdev fate {{ {chains} }}");
     let (record, falls) = falls(&path, Tester::Xdp, Direction::Bi, || {
         run(path.dut(), "nft", &["-f", "-"], &rules).map(drop)
     })?;
