@@ -168,7 +168,7 @@ pub fn both_ways() -> Result<(), Skip> {
         )
     };
     let chains = [chain("d0", 7), chain("d1", 5)].join("\n");
-    let rules = format!("table netdev fate {{ {chains} }}");
+    let rules = format!("table netdev fate {{\n{chains}\n}}");
     let (record, falls) = falls(&path, Tester::Xdp, Direction::Bi, || {
         run(path.dut(), "nft", &["-f", "-"], &rules).map(drop)
     })?;
