@@ -22,7 +22,7 @@ try() {
 }
 # Asks again and again for a port where nobody listens, while a command looks.
 asked() {
-    while :; do echo x | nc -u -w 1 127.0.0.1 99; done >/dev/null 2>&1 &
+    while :; do echo x | nc -u -w 1 127.0.0.1 99; sleep 0.2; done >/dev/null 2>&1 &
     asking=$!
     "$@"
     status=$?
