@@ -24,6 +24,9 @@ const PERIOD: Duration = Duration::from_millis(134);
 const TAIL: Duration = Duration::from_millis(4);
 /// To attach, the kernel stops all CPUs for a moment: frames that waited then are not like the others.
 const SETTLE: Duration = Duration::from_millis(1);
+/// Pause in which it is worth while to detach: before it attaches again the kernel may have to wait until all CPUs have
+/// seen that the programs are gone.
+const WORTH: Duration = Duration::from_millis(30);
 /// Longer than a trial, and half of what a stamp's clock can tell apart.
 const ENDLESS: u64 = 1 << 47;
 
@@ -60,19 +63,26 @@ impl Gate {
             open(&gate.order, trial, ENDLESS);
             return Ok(gate);
         };
-        lock(&gate.programs).detach();
+        let detaches = pause >= WORTH;
+        if detaches {
+            lock(&gate.programs).detach();
+        }
         let (programs, order) = (gate.programs.clone(), gate.order.clone());
         let stop = gate.stop.clone();
         let turns = move || {
             // The first frames of a trial are not like the others.
             park_timeout(pause / 2);
             while !stop.load(Ordering::SeqCst) {
-                lock(&programs).attach()?;
+                if detaches {
+                    lock(&programs).attach()?;
+                }
                 park_timeout(SETTLE);
                 open(&order, trial, window.as_nanos() as u64);
                 park_timeout(window + TAIL);
                 shut(&order);
-                lock(&programs).detach();
+                if detaches {
+                    lock(&programs).detach();
+                }
                 park_timeout(pause);
             }
             Ok(())
