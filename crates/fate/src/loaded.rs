@@ -214,6 +214,9 @@ pub(crate) fn load_passes(
     Ok(())
 }
 
+/// With what lines begin that say nothing of what is wrong, at the end of a verifier's log.
+const FIGURES: [&str; 3] = ["processed ", "stack depth ", "verification time "];
+
 /// As [`refused`]; of what the verifier refuses, its last word.
 pub(crate) fn refused_load(error: &ProgramError) -> Refusal {
     match error {
@@ -222,10 +225,9 @@ pub(crate) fn refused_load(error: &ProgramError) -> Refusal {
             verifier_log,
         } => {
             let log = verifier_log.to_string();
-            let said = log
-                .lines()
-                .rev()
-                .find(|line| !line.trim().is_empty() && !line.starts_with("processed "));
+            let said = log.lines().rev().find(|line| {
+                !line.trim().is_empty() && !FIGURES.iter().any(|of| line.starts_with(of))
+            });
             match said {
                 // BPF_FETCH, which was a reserved bit.
                 Some(line) if line.contains("uses reserved fields") => Refusal::NoAtomics,

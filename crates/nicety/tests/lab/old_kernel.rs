@@ -180,14 +180,14 @@ fn of_fates(run: &Value, what: impl Fn(&Value) -> Value) -> Vec<Value> {
     fates.map(what).collect()
 }
 
-/// The place where datagrams are dropped for which there is no socket.
+/// The place where packets are dropped for which there is no socket.
 fn no_socket(said: &str) -> Value {
     let (drops, code) = ended(said, "drops");
     assert_eq!(code, 0, "{drops}");
     let drops: Value = serde_json::from_str(drops).unwrap();
     let owners = drops["owners"].as_array().into_iter().flatten();
     let mut places = owners.flat_map(|owner| owner["places"].as_array().into_iter().flatten());
-    let place = places.find(|place| place["function"] == "__udp4_lib_rcv");
+    let place = places.find(|place| place["function"] == "tcp_v4_rcv");
     place.unwrap_or_else(|| panic!("{drops}")).clone()
 }
 
