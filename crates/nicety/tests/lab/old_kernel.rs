@@ -167,7 +167,8 @@ fn fates(test: &str, debian: &'static str, series: &'static str) {
     assert_eq!(code, 0);
     assert_eq!(packet["end"]["cause"]["reason"], "NO_SOCKET", "{packet}");
     let hops = of_fates(&run, |fate| fate["hops"].clone());
-    let many = |hops: &&Value| hops["frames"].as_u64() > Some(100);
+    // An emulated machine sends few.
+    let many = |hops: &&Value| hops["frames"].as_u64() > Some(10);
     let hops = hops.iter().find(many).unwrap_or_else(|| panic!("{run}"));
     let [frames, summed] = ["frames", "summed"].map(|of| hops[of].as_u64().unwrap());
     assert!(summed * 100 >= frames * 99, "{hops}");
