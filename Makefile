@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help bench test fuzz faults faults-cluster faults-adopt faults-bills audit miri check deb static sysext release lab-matrix bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fate bench-fleet setup fmt docs book quickstart screenshots api-docs golden
+.PHONY: help bench test fuzz faults faults-cluster faults-adopt faults-bills audit miri check deb static sysext release lab-matrix lab-kernels bench-search bench-repeat bench-tester bench-sockets bench-police bench-cluster bench-paths bench-report bench-inspect bench-fate bench-fleet setup fmt docs book quickstart screenshots api-docs golden
 
 CARGO = . scripts/toolchain.sh && cargo
 
@@ -83,6 +83,9 @@ bench-inspect: ## facts of a large recorded host and of this one, beside ethtool
 	@scripts/setup.sh bench
 	@scripts/bench-peers.sh ethtool=ethtool ip=iproute2 lscpu=util-linux tuned-adm=tuned dbus-daemon=dbus
 	@$(CARGO) bench --locked -p nicety --bench inspect
+
+lab-kernels: ## fates of frames on kernels of Debian 12 and 13, three minutes each; after make static
+	@$(CARGO) test --locked -p nicety --test lab -- old_kernel --ignored --test-threads=1 --show-output
 
 bench-fate: ## what following lost frames and counting drops cost: with and without by turns, a dozen pairs, four minutes; fails above 2 % of the rate, 0.5 % of a CPU
 	@scripts/setup.sh bench

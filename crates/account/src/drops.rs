@@ -25,6 +25,15 @@ pub struct Place {
     pub reason: Option<String>,
 }
 
+impl Place {
+    /// Whether only copies are dropped there, that nobody waits for. Without reasons, before Linux 5.17, there is no
+    /// telling.
+    pub fn drops_copies(&self) -> bool {
+        let reason = self.reason.as_deref();
+        reason.is_some_and(|reason| COPIES.contains(&reason))
+    }
+}
+
 /// What was dropped at a place in a time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dropped {
@@ -128,7 +137,7 @@ pub fn report(
         if only.is_some_and(|only| !concerns(&owner, &line, only)) {
             continue;
         }
-        if (place.reason.as_deref()).is_some_and(|reason| COPIES.contains(&reason)) {
+        if place.drops_copies() {
             copies += drop.packets;
             continue;
         }

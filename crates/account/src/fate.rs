@@ -64,6 +64,19 @@ impl Tally {
         }
     }
 
+    /// Adds what another one counted.
+    pub fn join(&mut self, other: &Self) {
+        for (mine, others) in [
+            (&mut self.lost, &other.lost),
+            (&mut self.arrived, &other.arrived),
+        ] {
+            for (count, more) in mine.iter_mut().zip(others) {
+                *count += more;
+            }
+        }
+        self.beyond += other.beyond;
+    }
+
     /// Numbers that did not arrive.
     pub fn all_lost(&self) -> u64 {
         self.lost.iter().sum::<u64>() + self.beyond
@@ -105,27 +118,8 @@ pub fn explain(
     causes: &[(usize, FateCause)],
     beside: &Beside,
 ) -> (Vec<LossEntry>, u64) {
-    let mut lines: Vec<LossEntry> = Vec::new();
-    let mut add = |cause: FateCause, frames: u64| {
-        if frames == 0 {
-            return;
-        }
-        match lines
-            .iter_mut()
-            .find(|line| line.cause.as_ref() == Some(&cause))
-        {
-            Some(line) => line.frames += frames,
-            None => lines.push(LossEntry::found(cause, frames)),
-        }
-    };
-    let mut others: u64 = tally.lost[1..].iter().sum();
-    for (number, cause) in causes {
-        let frames = tally.lost.get(*number).copied().unwrap_or(0);
-        others -= frames;
-        add(cause.clone(), frames);
-    }
-    add(FateCause::Others, others);
-    add(FateCause::Beyond, tally.beyond);
+    let mut lines = numbered(tally, causes);
+    let mut add = |cause: FateCause, frames: u64| add_to(&mut lines, cause, frames);
     let mut left = tally.lost[0].saturating_sub(beside.given_up);
     let mut take = |most: u64| {
         let taken = most.min(left);
@@ -161,8 +155,94 @@ pub fn explain(
     if let Some((device, frames)) = unseen.filter(|(_, frames)| *frames > 0) {
         lines.push(LossEntry::found(FateCause::Program { device }, frames));
     }
-    lines.sort_by(|a, b| b.frames.cmp(&a.frames).then(a.place.cmp(&b.place)));
+    most_first(&mut lines);
     (lines, left)
+}
+
+/// One way of a trial both ways.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OneWay {
+    /// Its numbers.
+    pub tally: Tally,
+    /// As [`Beside::refused`].
+    pub refused: Vec<(String, u64)>,
+    /// As [`Beside::given_up`].
+    pub given_up: u64,
+}
+
+/// The ledgers of the single ways of a trial whose ledger is `whole`, made by [`explain`].
+///
+/// What the numbers do not show is known of all frames only. Where one way alone lost such frames, they are its own;
+/// else each way has a line for as many as it lost.
+pub fn by_way(
+    ways: &[OneWay],
+    causes: &[(usize, FateCause)],
+    whole: &[LossEntry],
+) -> Vec<Vec<LossEntry>> {
+    let mut rest = whole.to_vec();
+    let mut ledgers = Vec::new();
+    for way in ways {
+        let mut lines = numbered(&way.tally, causes);
+        let mut left = way.tally.lost[0].saturating_sub(way.given_up);
+        for (device, frames) in &way.refused {
+            let device = device.clone();
+            let frames = left.min(*frames);
+            left -= frames;
+            add_to(&mut lines, FateCause::Refused { device }, frames);
+        }
+        for line in &lines {
+            let same = |of: &&mut LossEntry| of.cause == line.cause;
+            if let Some(of) = rest.iter_mut().find(same) {
+                of.frames = of.frames.saturating_sub(line.frames);
+            }
+        }
+        ledgers.push((lines, left));
+    }
+    let alone = ledgers.iter().filter(|(_, left)| *left > 0).count() == 1;
+    let ledger = |(mut lines, mut left): (Vec<LossEntry>, u64)| {
+        for of in rest.iter().filter(|_| alone) {
+            let frames = left.min(of.frames);
+            left -= frames;
+            match &of.cause {
+                Some(cause) => add_to(&mut lines, cause.clone(), frames),
+                None if frames > 0 => lines.push(LossEntry::counted(of.place.clone(), frames)),
+                None => {}
+            }
+        }
+        add_to(&mut lines, FateCause::EitherWay, left);
+        most_first(&mut lines);
+        lines
+    };
+    ledgers.into_iter().map(ledger).collect()
+}
+
+/// What the numbers alone show.
+fn numbered(tally: &Tally, causes: &[(usize, FateCause)]) -> Vec<LossEntry> {
+    let mut lines = Vec::new();
+    let mut others: u64 = tally.lost[1..].iter().sum();
+    for (number, cause) in causes {
+        let frames = tally.lost.get(*number).copied().unwrap_or(0);
+        others -= frames;
+        add_to(&mut lines, cause.clone(), frames);
+    }
+    add_to(&mut lines, FateCause::Others, others);
+    add_to(&mut lines, FateCause::Beyond, tally.beyond);
+    lines
+}
+
+fn add_to(lines: &mut Vec<LossEntry>, cause: FateCause, frames: u64) {
+    if frames == 0 {
+        return;
+    }
+    let same = |line: &&mut LossEntry| line.cause.as_ref() == Some(&cause);
+    match lines.iter_mut().find(same) {
+        Some(line) => line.frames += frames,
+        None => lines.push(LossEntry::found(cause, frames)),
+    }
+}
+
+fn most_first(lines: &mut [LossEntry]) {
+    lines.sort_by(|a, b| b.frames.cmp(&a.frames).then(a.place.cmp(&b.place)));
 }
 
 /// Lost frames with this cause.

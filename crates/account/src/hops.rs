@@ -33,6 +33,15 @@ pub struct Seen {
     pub station: usize,
     /// CPU that ran there.
     pub cpu: u32,
+    /// Frames that GRO had merged into one there, this one the first of them; 0 or 1 where it had not.
+    pub merged: u16,
+}
+
+impl Seen {
+    /// The frame's stream.
+    pub fn stream(&self) -> u32 {
+        (self.frame >> 32) as u32
+    }
 }
 
 /// A place where frames are seen.
@@ -89,6 +98,12 @@ pub fn join(
             continue;
         };
         let way = &frame[..=end];
+        // Its times are those of all frames in it, and stations of the others are not known.
+        let merged = way.iter().map(|of| of.merged).max().unwrap_or(0);
+        if merged > 1 {
+            report.merged += u64::from(merged);
+            continue;
+        }
         // Copies that were thrown away on the way are no station.
         let way: Vec<Seen> = way
             .iter()

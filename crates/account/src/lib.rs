@@ -8,6 +8,7 @@
 
 pub mod drops;
 pub mod fate;
+pub mod flows;
 pub mod hops;
 pub mod journey;
 pub mod latency;

@@ -8,6 +8,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use nicety_model::fate::Way;
 use nicety_model::hop::HopReport;
 use nicety_model::route::SiteKind;
 use nicety_model::waterfall::{Off, OffWhy, Unknown, Waterfall, WaterfallStation};
@@ -23,29 +24,65 @@ pub fn of_cells(cells: &[CellResult]) -> Vec<Waterfall> {
     let fates = cells
         .iter()
         .flat_map(|cell| cell.fates.iter().map(move |fate| (cell, fate)));
-    fates.map(|(cell, fate)| of(cell, fate)).collect()
+    fates.flat_map(|(cell, fate)| of(cell, fate)).collect()
 }
 
-/// That of one trial of a cell.
-pub fn of(cell: &CellResult, fate: &CellFate) -> Waterfall {
-    let hops = fate.report.hops.as_ref();
-    let both = match &fate.passage {
-        Some(passage) => passage.ends.len() > 1,
-        None => cell.key.direction == Direction::Bi,
+/// That of one trial of a cell; of one both ways there are two.
+pub fn of(cell: &CellResult, fate: &CellFate) -> Vec<Waterfall> {
+    let ways = fate.report.ways.iter().map(|way| {
+        let told = Told {
+            way: Some(way.way),
+            sent: way.sent,
+            lost: way.lost,
+            ledger: &way.ledger,
+            hops: way.hops.as_ref(),
+        };
+        one(cell, fate, &told)
+    });
+    let whole = Told {
+        way: None,
+        sent: fate.sent,
+        lost: fate.lost,
+        ledger: &fate.ledger,
+        hops: fate.report.hops.as_ref(),
     };
-    let mut rows = Rows::new(cell, fate.passage.as_ref());
+    match fate.report.ways.is_empty() {
+        true => vec![one(cell, fate, &whole)],
+        false => ways.collect(),
+    }
+}
+
+/// What a trial tells of one way, or of all its frames.
+struct Told<'f> {
+    way: Option<Way>,
+    sent: u64,
+    lost: u64,
+    ledger: &'f [LossEntry],
+    hops: Option<&'f HopReport>,
+}
+
+fn one(cell: &CellResult, fate: &CellFate, told: &Told<'_>) -> Waterfall {
+    let hops = told.hops;
+    let both = told.way.is_none()
+        && match &fate.passage {
+            Some(passage) => passage.ends.len() > 1,
+            None => cell.key.direction == Direction::Bi,
+        };
+    let way = told.way.unwrap_or(Way::AToB);
+    let mut rows = Rows::new(cell, fate.passage.as_ref(), way);
     if let Some(hops) = hops {
         rows.seen(hops);
     }
-    let elsewhere = rows.lose(&fate.ledger, both);
-    let received = fate.sent.saturating_sub(fate.lost);
-    let adds_up = !both && followed(fate);
+    let elsewhere = rows.lose(told.ledger, both);
+    let received = told.sent.saturating_sub(told.lost);
+    let followed = followed(told);
+    let adds_up = !both && followed;
     let mut stations = rows.finish(hops);
     if adds_up {
-        fall(&mut stations, fate.sent, received, sum(&elsewhere));
+        fall(&mut stations, told.sent, received, sum(&elsewhere));
     }
     let at_stations = total(stations.iter().map(|row| row.station.lost));
-    let told = at_stations.saturating_add(sum(&elsewhere));
+    let explained = at_stations.saturating_add(sum(&elsewhere));
     let unknown = [
         (hops.is_none(), Unknown::HopsNotTaken),
         (
@@ -53,19 +90,20 @@ pub fn of(cell: &CellResult, fate: &CellFate) -> Waterfall {
             Unknown::NoSampledFrame,
         ),
         (both, Unknown::BothWays),
-        (!both && !followed(fate), Unknown::NotFollowed),
+        (!both && !followed, Unknown::NotFollowed),
     ];
     let timed = hops.filter(|hops| !hops.hops.is_empty());
     Waterfall {
         cell: cell.cell.clone(),
         repeat: cell.repeat,
         of: fate.of,
+        way: told.way,
         load_fps: fate.load_fps,
         duration_s: fate.duration_s,
-        sent: fate.sent,
+        sent: told.sent,
         received,
         stations: stations.into_iter().map(|row| row.station).collect(),
-        off: difference(fate.lost, told),
+        off: difference(told.lost, explained),
         elsewhere,
         sampled: hops.map(|hops| hops.frames),
         end_to_end: timed.map(|hops: &HopReport| hops.end_to_end),
@@ -77,11 +115,12 @@ pub fn of(cell: &CellResult, fate: &CellFate) -> Waterfall {
 }
 
 /// Whether lost frames were looked for by their number. Where they were not, counters alone make the ledger.
-fn followed(fate: &CellFate) -> bool {
+fn followed(told: &Told<'_>) -> bool {
     let found = |entry: &LossEntry| entry.cause.is_some() || entry.place == UNEXPLAINED;
-    fate.lost == 0
-        || fate.ledger.iter().any(|entry| entry.cause.is_some())
-        || fate.ledger.iter().all(found)
+    let ledger = told.ledger;
+    told.lost == 0
+        || ledger.iter().any(|entry| entry.cause.is_some())
+        || (!ledger.is_empty() && ledger.iter().all(found))
 }
 
 /// Fills in what came to each station and went on, and compares it with what was counted. Of the frames lost

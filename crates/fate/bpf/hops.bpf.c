@@ -15,18 +15,16 @@
 #include <bpf/bpf_tracing.h>
 
 #include "maps.bpf.h"
-#include "skb.bpf.h"
+#include "stations.bpf.h"
 
 // Bits of a stamp's clock.
 #define CLOCK_MASK ((1ULL << 48) - 1)
 #define RECORDS (1 << 18)
-#define STATIONS 256
-#define STACK 16
 #define ORDER_ARMED (1ULL << 40)
 
-enum kind { RECEIVES, SENDS, FREES };
-
 const volatile __u32 stream_count = 1;
+// What this tester's frames have in common, in the order of bytes of a frame.
+const volatile __u32 mark = 0;
 
 // What user space orders, written before frames are sent, and what it reads.
 struct order {
@@ -49,62 +47,28 @@ struct record {
 	__u64 frame;
 	__u64 sent;
 	__u64 at;
-	// Station in the lower half, CPU in the upper.
+	// Station in the lowest quarter, frames merged into this one in the next, CPU in the upper half.
 	__u64 station;
 };
 
-struct station_key {
-	__u64 device;
-	__u64 kind;
-	// Where frames are thrown away and why; 0 where they pass.
-	__u64 location;
-	__u64 reason;
-};
-
-struct station {
-	__u64 number;
-	__u64 netns;
-	char name[16];
-	// Who called where frames are thrown away, the place itself among them: it may be a helper of many.
-	__u64 stack[STACK];
-};
+struct skb_shared_info {
+	unsigned short gso_segs;
+} __attribute__((preserve_access_index));
 
 SHARED_ARRAY(order, 1, struct order);
 SHARED_ARRAY(records, RECORDS, struct record);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, STATIONS);
-	__type(key, struct station_key);
-	__type(value, struct station);
-} stations SEC(".maps");
-
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-// The number of a station, made when it is seen for the first time; STATIONS where there is no room.
-static __always_inline __u64 number_of(void *ctx, struct net_device *dev, struct order *ordered,
-				       __u64 kind, __u64 location, __u64 reason)
+// Frames that are one here; 0 or 1 where nothing was merged.
+static __always_inline __u64 frames_in(const struct sk_buff *skb)
 {
-	struct station_key key = {
-		.device = (__u64)dev,
-		.kind = kind,
-		.location = location,
-		.reason = reason,
-	};
-	struct station *known = bpf_map_lookup_elem(&stations, &key);
+	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
+	unsigned short frames = 0;
 
-	if (!known) {
-		struct station station = {};
-
-		station.number = __sync_fetch_and_add(&ordered->stations, 1);
-		station.netns = dev->nd_net.net->ns.inum;
-		bpf_probe_read_kernel_str(station.name, sizeof(station.name), dev->name);
-		if (kind == FREES)
-			bpf_get_stack(ctx, station.stack, sizeof(station.stack), 0);
-		bpf_map_update_elem(&stations, &key, &station, BPF_NOEXIST);
-		known = bpf_map_lookup_elem(&stations, &key);
-	}
-	return known ? known->number : STATIONS;
+	bpf_probe_read_kernel(&frames, sizeof(frames),
+			      __builtin_preserve_access_index(&shared->gso_segs));
+	return frames;
 }
 
 static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 kind, __u64 location,
@@ -124,7 +88,7 @@ static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 ki
 		return 0;
 	// Reading the frame must not count as time at this station.
 	now = bpf_ktime_get_ns();
-	if (!read_stamp(skb, &stamp))
+	if (!read_stamp(skb, mark, &stamp))
 		return 0;
 	if (stamp.trial != (__u8)trial || stamp.stream >= stream_count ||
 	    ((stamp.time - ordered->from) & CLOCK_MASK) >= ordered->length)
@@ -133,7 +97,7 @@ static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 ki
 	// Sockets keep other things in the same field: what has no number is no device.
 	if (!dev || dev->ifindex <= 0)
 		return 0;
-	number = number_of(ctx, dev, ordered, kind, location, reason);
+	number = number_of(ctx, dev, &ordered->stations, kind, location, reason);
 	if (number >= STATIONS) {
 		__sync_fetch_and_add(&ordered->unnoted, 1);
 		return 0;
@@ -148,7 +112,7 @@ static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 ki
 	record->frame = (__u64)stamp.stream << 32 | stamp.sequence;
 	record->sent = stamp.time;
 	record->at = now;
-	record->station = number | (__u64)bpf_get_smp_processor_id() << 32;
+	record->station = number | frames_in(skb) << 16 | (__u64)bpf_get_smp_processor_id() << 32;
 	return 0;
 }
 

@@ -30,6 +30,7 @@ struct sk_buff {
 	unsigned char *head;
 	unsigned char *data;
 	__u16 mac_header;
+	__u16 network_header;
 } __attribute__((preserve_access_index));
 
 struct stamp {
@@ -40,8 +41,9 @@ struct stamp {
 	__u64 time;
 };
 
-// The frame's first bytes behind its Ethernet header, with up to two tags taken out.
-static __always_inline bool read_stamp(const struct sk_buff *skb, struct stamp *stamp)
+// The frame's first bytes behind its Ethernet header, with up to two tags taken out. False for all but frames of the
+// tester whose `mark` it is, in the order of bytes of the frame.
+static __always_inline bool read_stamp(const struct sk_buff *skb, __u32 mark, struct stamp *stamp)
 {
 	// Two bytes in front align the IPv4 header.
 	__u8 buffer[2 + ETHERNET_BYTES + HEAD_BYTES + 6] __attribute__((aligned(8)));
@@ -63,6 +65,7 @@ static __always_inline bool read_stamp(const struct sk_buff *skb, struct stamp *
 	}
 	if (type != bpf_htons(TYPE_IPV4) || *(__u16 *)(ip + STAMP) != bpf_htons(MAGIC) ||
 	    ip[IP_PROTOCOL] != 17 ||
+	    (*(__u16 *)(ip + IP_IDENTIFICATION) & bpf_htons(MARK_MASK)) != mark ||
 	    (*(__u32 *)(ip + IP_SOURCE) & bpf_htonl(NETWORK_MASK)) != bpf_htonl(NETWORK))
 		return false;
 	stamp->stream = ip[STAMP_STREAM];

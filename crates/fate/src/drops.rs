@@ -10,7 +10,7 @@ use nicety_port::xdp::mapping::Mapping;
 
 use crate::kernel::Kernel;
 use crate::layout::{PlaceKey, place, rest};
-use crate::loaded::{Programs, lacks, load_program, mapping, missed, tracing};
+use crate::loaded::{Pair, lacks, load_program, mapping, missed, tracing};
 use crate::names::{reason_name, text, used};
 use crate::object;
 use crate::refusal::{Refusal, refused};
@@ -19,7 +19,7 @@ use crate::symbols::{SYMBOLS, Symbols};
 /// Places that are kept apart, by function, reason and interfaces; 1.3 MiB.
 pub const PLACES: u32 = 8192;
 /// The program with reasons, and that for kernels before 5.17.
-const PROGRAMS: Programs = ["dropped_for", "dropped_at"];
+const PROGRAMS: Pair = ["dropped_for", "dropped_at"];
 
 /// The program, which counts from [`Self::open`] until it is dropped; the kernel removes it with the process.
 #[derive(Debug)]

@@ -85,6 +85,29 @@ pub(crate) mod station {
     pub(crate) const WORDS: usize = 20;
 }
 
+/// `struct order` of `bpf/flows.bpf.c`.
+pub(crate) mod flow_order {
+    pub(crate) const RECORDS: usize = 0;
+    pub(crate) const UNNOTED: usize = 2;
+    pub(crate) const WORDS: usize = 8;
+}
+
+/// Records that the ring holds, `RECORDS` there.
+pub(crate) const FLOW_RECORDS: usize = 1 << 14;
+/// Words of `struct record` there.
+pub(crate) const FLOW_RECORD_WORDS: usize = 9;
+
+/// `struct record` there; its ends first.
+pub(crate) mod flow_record {
+    pub(crate) const SOURCE: usize = 0;
+    pub(crate) const DESTINATION: usize = 2;
+    pub(crate) const PORTS: usize = 4;
+    pub(crate) const IDENTITY: usize = 5;
+    pub(crate) const AT: usize = 6;
+    pub(crate) const STATION: usize = 7;
+    pub(crate) const WRITTEN: usize = 8;
+}
+
 /// `struct xdp_key` of `bpf/xdp.bpf.c`: place, event.
 pub(crate) type XdpKey = [u64; 2];
 
@@ -165,6 +188,23 @@ mod tests {
         let fields = ["device", "kind", "location", "reason"];
         let known = layout(&btf, "station_key", &fields);
         assert_eq!(known, (vec![0, 1, 2, 3], size_of::<StationKey>() / 8));
+    }
+
+    #[test]
+    fn words_of_flows_are_where_the_program_has_them() {
+        let test = "words_of_flows_are_where_the_program_has_them";
+        let Some(btf) = types(test, object::FLOWS) else {
+            return;
+        };
+        use flow_order::{RECORDS, UNNOTED, WORDS};
+        let known = layout(&btf, "order", &["records", "unnoted"]);
+        assert_eq!(known, (vec![RECORDS, UNNOTED], WORDS));
+        use flow_record::{AT, DESTINATION, IDENTITY, PORTS, SOURCE, STATION, WRITTEN};
+        let known = layout(&btf, "record", &["identity", "at", "station", "written"]);
+        let places = vec![IDENTITY, AT, STATION, WRITTEN];
+        assert_eq!(known, (places, FLOW_RECORD_WORDS));
+        let known = layout(&btf, "ends", &["source", "destination", "source_port"]);
+        assert_eq!(known, (vec![SOURCE, DESTINATION, PORTS], IDENTITY));
     }
 
     #[test]

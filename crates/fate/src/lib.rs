@@ -12,6 +12,7 @@
 
 mod btf;
 mod drops;
+mod flows;
 mod gate;
 mod hops;
 mod kernel;
@@ -19,12 +20,15 @@ mod layout;
 mod loaded;
 mod names;
 mod object;
+mod programs;
 mod refusal;
+mod stations;
 mod symbols;
 mod watch;
 mod xdp;
 
 pub use drops::{Drops, PLACES, Read};
+pub use flows::{Flows, Followed};
 pub use hops::{Hops, Passed};
 pub use names::{Named, TesterPorts};
 pub use object::missing;

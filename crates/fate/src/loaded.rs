@@ -19,12 +19,12 @@ use crate::refusal::{Refusal, refused};
 /// The kernel's tracepoint.
 const TRACEPOINT: &str = "kfree_skb";
 /// The program with reasons, and that for kernels before 5.17.
-const PROGRAMS: Programs = ["freed_for", "freed_at"];
+const PROGRAMS: Pair = ["freed_for", "freed_at"];
 /// Copies are thrown away for these while the frame itself goes on.
 pub(crate) const WEAK: [&str; 2] = ["OTHERHOST", "CONSUMED"];
 
 /// Names of the program for kernels with reasons, and of that for kernels without.
-pub(crate) type Programs = [&'static str; 2];
+pub(crate) type Pair = [&'static str; 2];
 
 /// What the program is made for; constant to the verifier.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) total_length: u32,
     /// Streams, numbered from 0.
     pub(crate) streams: u32,
+    /// See [`crate::names::TesterPorts::mark`].
+    pub(crate) mark: u32,
 }
 
 /// The program with room for so many numbers.
@@ -45,6 +47,7 @@ pub(crate) struct Loaded {
     pub(crate) counts: Mapping,
     pub(crate) bytes: Mapping,
     pub(crate) causes: HashMap<MapData, Key, [u64; cause::WORDS]>,
+    numbers: HashMap<MapData, u32, u64>,
     pub(crate) words_per_stream: usize,
     /// Events missed before the noting began.
     pub(crate) missed_before: u64,
@@ -75,6 +78,7 @@ impl Loaded {
             .btf(Some(&kernel.types))
             .override_global("words_per_stream", &per_stream, true)
             .override_global("stream_count", &settings.streams, true)
+            .override_global("mark", &settings.mark, true)
             .override_global("total_length", &settings.total_length, true)
             .override_global("weak", &weak[..], true)
             .map_max_entries("fates", words as u32)
@@ -93,6 +97,11 @@ impl Loaded {
             causes: ebpf
                 .take_map("causes")
                 .ok_or_else(|| lacks("causes"))?
+                .try_into()
+                .map_err(|error: aya::maps::MapError| refused(&error))?,
+            numbers: ebpf
+                .take_map("numbers")
+                .ok_or_else(|| lacks("numbers"))?
                 .try_into()
                 .map_err(|error: aya::maps::MapError| refused(&error))?,
             ebpf,
@@ -127,9 +136,22 @@ impl Loaded {
         missed(&self.ebpf, self.program)
     }
 
-    /// Keys of the causes so far.
-    pub(crate) fn keys(&self) -> Vec<Key> {
-        self.causes.keys().filter_map(Result::ok).collect()
+    /// Has no cause be known.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(crate) fn forget(&mut self) -> Result<(), Refusal> {
+        let keys: Vec<Key> = self.causes.keys().filter_map(Result::ok).collect();
+        for key in keys {
+            self.causes.remove(&key).map_err(|error| refused(&error))?;
+        }
+        let numbers: Vec<u32> = self.numbers.keys().filter_map(Result::ok).collect();
+        for number in numbers {
+            self.numbers
+                .remove(&number)
+                .map_err(|error| refused(&error))?;
+        }
+        Ok(())
     }
 
     /// The causes, by their number.
@@ -166,7 +188,7 @@ pub(crate) fn missed(ebpf: &Ebpf, program: &str) -> u64 {
 pub(crate) fn load_program(
     ebpf: &mut Ebpf,
     kernel: &Kernel,
-    programs: Programs,
+    programs: Pair,
 ) -> Result<&'static str, Refusal> {
     let name = programs[usize::from(kernel.reasons.is_empty())];
     let loaded = tracing(ebpf, name)?.load(TRACEPOINT, &kernel.types);
@@ -176,6 +198,25 @@ pub(crate) fn load_program(
     })
 }
 
+/// Loads programs of tracepoints that all kernels have alike.
+pub(crate) fn load_passes(
+    ebpf: &mut Ebpf,
+    kernel: &Kernel,
+    passes: &[(&str, &str)],
+) -> Result<(), Refusal> {
+    for (program, tracepoint) in passes {
+        let loaded = tracing(ebpf, program)?.load(tracepoint, &kernel.types);
+        loaded.map_err(|error| match error {
+            ProgramError::Btf(BtfError::UnknownBtfTypeName { .. }) => Refusal::NoTracepoint,
+            error => refused_load(&error),
+        })?;
+    }
+    Ok(())
+}
+
+/// With what lines begin that say nothing of what is wrong, at the end of a verifier's log.
+const FIGURES: [&str; 3] = ["processed ", "stack depth ", "verification time "];
+
 /// As [`refused`]; of what the verifier refuses, its last word.
 pub(crate) fn refused_load(error: &ProgramError) -> Refusal {
     match error {
@@ -184,11 +225,12 @@ pub(crate) fn refused_load(error: &ProgramError) -> Refusal {
             verifier_log,
         } => {
             let log = verifier_log.to_string();
-            let said = log
-                .lines()
-                .rev()
-                .find(|line| !line.trim().is_empty() && !line.starts_with("processed "));
+            let said = log.lines().rev().find(|line| {
+                !line.trim().is_empty() && !FIGURES.iter().any(|of| line.starts_with(of))
+            });
             match said {
+                // BPF_FETCH, which was a reserved bit.
+                Some(line) if line.contains("uses reserved fields") => Refusal::NoAtomics,
                 Some(line) => Refusal::Kernel(format!("{io_error}: {}", line.trim())),
                 None => refused(io_error),
             }

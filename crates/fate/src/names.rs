@@ -1,6 +1,7 @@
 //! From what the program noted of a cause to words.
 
 use nicety_model::FateCause;
+use nicety_packet::RunMark;
 
 use crate::layout::{Key, cause};
 use crate::symbols::Symbols;
@@ -22,16 +23,23 @@ const BEFORE_SOCKETS: [&str; 8] = [
     "tun_",
 ];
 
-/// Where the tester receives.
+/// Where the tester receives, and which frames are its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TesterPorts {
     /// Name and inode of the network namespace of every receiving port.
     pub ports: Vec<(String, u64)>,
     /// Whether packet sockets receive there.
     pub by_socket: bool,
+    /// What tells its frames from those of other testers.
+    pub mark: RunMark,
 }
 
 impl TesterPorts {
+    /// The mark as programs have it: in the order of bytes of a frame.
+    pub(crate) fn mark(&self) -> u32 {
+        u32::from(self.mark.identification().to_be())
+    }
+
     fn has(&self, name: &str, netns: u64) -> bool {
         self.ports
             .iter()
@@ -170,6 +178,7 @@ mod tests {
             let tester = TesterPorts {
                 ports: vec![("b".to_owned(), 7)],
                 by_socket,
+                ..TesterPorts::default()
             };
             let named = all.map(|raw| raw.named(&symbols, &reasons, &tester).unwrap());
             named.map(|named| (named.cause.place(), named.at_port))

@@ -25,6 +25,11 @@ pub enum Refusal {
         "the kernel has no tracepoint kfree_skb: run Linux 5.5 or later with CONFIG_TRACEPOINTS"
     )]
     NoTracepoint,
+    /// The kernel's BPF cannot add and tell the sum at once.
+    #[error(
+        "the kernel's BPF is too old to note where frames spend their time: run Linux 5.12 or later; --fate drops works with this one"
+    )]
+    NoAtomics,
     /// Memory for the numbers is lacking.
     #[error(
         "the kernel has no memory for the fates of {frames} frames: make the trial shorter, or raise the control group's memory limit"

@@ -12,7 +12,7 @@ use crate::layout::{ARMED, Key, SKIPS, counts, order};
 use crate::loaded::{Loaded, Settings, lacks};
 use crate::names::{Named, Raw, TesterPorts};
 use crate::object;
-use crate::refusal::{Refusal, refused};
+use crate::refusal::Refusal;
 use crate::symbols::{SYMBOLS, Symbols};
 use crate::xdp::{XdpEvents, XdpLost};
 
@@ -71,6 +71,7 @@ impl Fates {
             settings: Settings {
                 total_length: frame.bytes_without_fcs().saturating_sub(HEADER_BYTES) as u32,
                 streams: streams.max(1),
+                mark: tester.mark(),
             },
             tester,
             receipts: Vec::new(),
@@ -96,12 +97,7 @@ impl Fates {
         for words in [&loaded.bytes, &loaded.counts, &loaded.order] {
             clear(words.words());
         }
-        for key in loaded.keys() {
-            loaded
-                .causes
-                .remove(&key)
-                .map_err(|error| refused(&error))?;
-        }
+        loaded.forget()?;
         for (n, [location, device, _]) in self.receipts.iter().take(SKIPS).enumerate() {
             set(&loaded.order, order::SKIP_LOCATION + n, *location);
             set(&loaded.order, order::SKIP_DEVICE + n, *device);

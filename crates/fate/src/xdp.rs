@@ -1,9 +1,7 @@
 //! XDP frames that are lost where no tracepoint shows the frame: counted by interface during a trial.
 
+use aya::EbpfLoader;
 use aya::maps::{HashMap, MapData, MapError};
-use aya::programs::BtfTracePoint;
-use aya::programs::tp_btf::BtfTracePointLinkId;
-use aya::{Ebpf, EbpfLoader};
 use nicety_model::fate::XdpEvent;
 
 use crate::kernel::Kernel;
@@ -11,6 +9,7 @@ use crate::layout::{XdpKey, xdp_count};
 use crate::loaded::{lacks, tracing};
 use crate::names::text;
 use crate::object;
+use crate::programs::Programs;
 use crate::refusal::{Refusal, refused};
 
 /// Programs and their tracepoints.
@@ -45,9 +44,7 @@ pub struct XdpLost {
 /// The programs. Nothing is attached but between [`Self::begin`] and [`Self::end`].
 #[derive(Debug)]
 pub(crate) struct XdpEvents {
-    ebpf: Ebpf,
-    programs: Vec<&'static str>,
-    links: Vec<(&'static str, BtfTracePointLinkId)>,
+    programs: Programs,
     places: HashMap<MapData, XdpKey, [u64; xdp_count::WORDS]>,
 }
 
@@ -80,9 +77,7 @@ impl XdpEvents {
             places: places
                 .try_into()
                 .map_err(|error: MapError| refused(&error))?,
-            ebpf,
-            programs,
-            links: Vec::new(),
+            programs: Programs::new(ebpf, programs),
         })
     }
 
@@ -95,25 +90,12 @@ impl XdpEvents {
         for key in known {
             self.places.remove(&key).map_err(|error| refused(&error))?;
         }
-        for program in &self.programs {
-            let link = tracing(&mut self.ebpf, program)?
-                .attach()
-                .map_err(|error| refused(&error))?;
-            self.links.push((program, link));
-        }
-        Ok(())
+        self.programs.attach()
     }
 
     /// Ends that; what was counted.
     pub(crate) fn end(&mut self) -> Vec<XdpLost> {
-        for (program, link) in self.links.drain(..) {
-            if let Some(program) = self.ebpf.program_mut(program)
-                && let Ok(program) = <&mut BtfTracePoint>::try_from(program)
-            {
-                // Else it goes with the program.
-                let _ = program.detach(link);
-            }
-        }
+        self.programs.detach();
         let places = self.places.iter().filter_map(Result::ok);
         let mut lost: Vec<XdpLost> = places
             .filter_map(|(key, words)| named(key, &words))

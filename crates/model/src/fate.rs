@@ -111,6 +111,9 @@ pub enum FateCause {
     Others,
     /// They had numbers beyond those that are kept.
     Beyond,
+    /// Of a trial both ways: their cause was found for frames of either way together. The ledger of the whole trial
+    /// names it.
+    EitherWay,
 }
 
 /// How XDP loses frames without a trace of each.
@@ -173,6 +176,7 @@ impl FateCause {
             Self::Merged => "merged frames".to_owned(),
             Self::Others => "other causes".to_owned(),
             Self::Beyond => "numbers not kept".to_owned(),
+            Self::EitherWay => "either way".to_owned(),
         }
     }
 }
@@ -195,8 +199,50 @@ pub struct FateReport {
     /// port is among them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub xdp: Vec<XdpCount>,
-    /// How long sampled frames were where; absent where that was not looked for.
+    /// How long sampled frames were where; absent where that was not looked for, and of trials both ways.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hops: Option<HopReport>,
+    /// Of a trial both ways, each of them: A to B, then B to A. Empty in older runs.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub ways: Vec<WayFate>,
+}
+
+/// One way of a trial both ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// From port A to port B.
+    AToB,
+    /// From port B to port A.
+    BToA,
+}
+
+impl Way {
+    /// Both, by the number of their stream.
+    pub const BOTH: [Self; 2] = [Self::AToB, Self::BToA];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AToB => "A to B",
+            Self::BToA => "B to A",
+        }
+    }
+}
+
+/// What became of the frames of one way in a trial both ways.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WayFate {
+    /// Which way.
+    pub way: Way,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames lost.
+    pub lost: u64,
+    /// Where and why, as in the trial's ledger.
+    pub ledger: Vec<LossEntry>,
+    /// How long sampled frames were where; absent where that was not looked for.
     pub hops: Option<HopReport>,
 }
 

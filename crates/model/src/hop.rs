@@ -16,7 +16,11 @@ pub struct HopReport {
     pub other_ways: u64,
     /// Sampled frames that were not seen to arrive: lost, or so slow (4 ms and more) that nothing looked any more.
     pub cut: u64,
-    /// Times that there was no room to note a frame.
+    /// Frames inside merged ones (GRO) whose first was sampled: only that one passes stations, so that none of them tells
+    /// how long frames are where.
+    #[serde(default)]
+    pub merged: u64,
+    /// Times that there was no room to note a frame, of both ways where there are two.
     pub unnoted: u64,
     /// From the sender to the receiver, of the sampled frames.
     pub end_to_end: HopTime,

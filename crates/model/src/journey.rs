@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::fate::FateCause;
+use crate::flow::FlowPacket;
 use crate::loss::LossEntry;
 
 /// A line of `nicety trace --json`.
@@ -13,7 +14,9 @@ use crate::loss::LossEntry;
 pub enum TraceLine {
     /// A frame.
     Frame(Journey),
-    /// The last line.
+    /// A packet of a socket, of `--follow-flow`.
+    Packet(FlowPacket),
+    /// The last line; none with `--follow-flow`.
     Summary(TraceSummary),
 }
 

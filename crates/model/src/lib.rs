@@ -24,6 +24,7 @@ pub mod facts;
 pub mod fate;
 pub mod finding;
 pub mod fleet;
+pub mod flow;
 pub mod frame;
 pub mod frames;
 pub mod goal;

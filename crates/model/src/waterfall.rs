@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::fate::FateOf;
+use crate::fate::{FateOf, Way};
 use crate::hop::{Hop, HopStation, HopTime};
 use crate::loss::LossEntry;
 
@@ -22,15 +22,17 @@ pub struct Waterfall {
     pub repeat: u32,
     /// The trial that it repeats.
     pub of: FateOf,
+    /// Which way, of a trial both ways; absent of others.
+    pub way: Option<Way>,
     /// Load, per direction.
     pub load_fps: f64,
     /// Length in seconds.
     pub duration_s: f64,
-    /// Frames sent, over all directions.
+    /// Frames sent; over both directions where no way is told.
     pub sent: u64,
     /// Frames that arrived.
     pub received: u64,
-    /// Stations in the order in which frames from A to B meet them.
+    /// Stations in the order in which frames meet them, those from A to B where no way is told.
     pub stations: Vec<WaterfallStation>,
     /// Lost frames of which no station of the path is known.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -65,7 +67,7 @@ pub struct WaterfallStation {
     /// Why, most frames first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub causes: Vec<LossEntry>,
-    /// What the station's own counter saw of frames from A to B; absent where none sees them all.
+    /// What the station's own counter saw of frames of this way; absent where none sees them all.
     pub counted: Option<u64>,
     /// By how much its counter, or what arrived, does not fit the numbers.
     pub off: Option<Off>,
@@ -114,7 +116,7 @@ pub enum Unknown {
     HopsNotTaken,
     /// Times: hops were taken, and no sampled frame was seen from end to end.
     NoSampledFrame,
-    /// Frames in and out: frames went both ways, and losses are not told apart by direction.
+    /// Frames in and out: frames went both ways, and older runs do not tell losses apart by direction.
     BothWays,
     /// Frames in and out: lost frames were not found by their number, counters alone tell of them.
     NotFollowed,

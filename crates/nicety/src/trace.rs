@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use nicety_account::journey::Tally;
-use nicety_model::journey::{Journey, TraceLine};
+use nicety_model::flow::{FlowFilter, FlowPacket};
+use nicety_model::journey::{Journey, JourneyEnd, TraceLine};
 use nicety_model::plan::PortsError;
 use nicety_model::{Coded, Fps, Plan, ProblemCode};
 use nicety_report::trace as text;
 use nicety_runner::event::{Event, Observer};
-use nicety_runner::{RunError, Tracer};
+use nicety_runner::{Follower, RunError, Tracer};
 
 use crate::cli::trace::{Only, TraceArgs};
 use crate::exit::{Exit, Failure};
@@ -18,6 +19,9 @@ use crate::signals::Signals;
 
 /// Length of a burst: journeys are told after each.
 const BURST: Duration = Duration::from_millis(250);
+
+/// How often it is looked for packets that have ended.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Nothing takes long enough to be told of.
 struct Silent;
@@ -28,6 +32,9 @@ impl Observer for Silent {
 
 /// Runs the command.
 pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
+    if let Some(filter) = &args.follow_flow {
+        return follow(filter, args);
+    }
     let plan = plan(args)?;
     let signals = Signals::install()?;
     let stop = signals.stop();
@@ -80,6 +87,54 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
         true => Exit::Interrupted,
         false => Exit::Done,
     })
+}
+
+/// Tells of packets of sockets as they end.
+fn follow(filter: &FlowFilter, args: &TraceArgs) -> Result<Exit, Failure> {
+    let signals = Signals::install()?;
+    let mut follower = Follower::open(filter)?;
+    let [a, b] = filter.ends;
+    output::say(&format!(
+        "following first packets between {a} and {b}; times in µs, Ctrl-C ends it"
+    ));
+    let begun = Instant::now();
+    let (mut left, mut lost) = (args.count.unwrap_or(u64::MAX), 0);
+    let over = || args.length.is_some_and(|length| begun.elapsed() >= length);
+    let mut read = true;
+    while read && left > 0 && !signals.stopped() {
+        // What ends while it is waited for the last time is told as well.
+        let last = over();
+        std::thread::sleep(LOOK);
+        let ended = follower.ended();
+        let mut lines = String::new();
+        for packet in ended.packets {
+            if left == 0 || (args.only == Only::Lost && !dropped(&packet)) {
+                continue;
+            }
+            left -= 1;
+            lines += &match args.json {
+                true => output::line(&TraceLine::Packet(packet))?,
+                false => text::packet(&packet) + "\n",
+            };
+        }
+        if ended.unnoted > lost {
+            lost = ended.unnoted;
+            output::say("some packets were not noted: name both ends, to follow fewer");
+        }
+        read = lines.is_empty() || output::print_on("to standard output", &lines)?;
+        if last {
+            return Ok(Exit::Done);
+        }
+    }
+    let bounded = args.count.is_some() || args.length.is_some();
+    Ok(match signals.stopped() && bounded && left > 0 {
+        true => Exit::Interrupted,
+        false => Exit::Done,
+    })
+}
+
+fn dropped(packet: &FlowPacket) -> bool {
+    matches!(packet.end, JourneyEnd::Dropped { .. })
 }
 
 /// The plan whose first cell is traced over.

@@ -15,6 +15,7 @@ pub const TTL: u8 = 64;
 
 const SERVICE: usize = 1;
 const TOTAL_LENGTH: usize = 2;
+const IDENTIFICATION: usize = 4;
 const FLAGS: usize = 6;
 const TIME_TO_LIVE: usize = 8;
 const PROTOCOL: usize = 9;
@@ -87,18 +88,32 @@ impl<'a> Ipv4Header<'a> {
 
 /// Writes a UDP packet's header for `total_length` bytes, checksum included.
 ///
-/// Identification stays zero, as RFC 6864 §4.1 allows for packets that are not to be fragmented.
+/// The identification may be anything, as RFC 6864 §4.1 allows for packets that are not to be fragmented.
 pub fn write(
     header: &mut [u8; HEADER_BYTES],
+    identification: u16,
     total_length: u16,
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
+    addresses: [Ipv4Addr; 2],
 ) {
-    write_as(header, 0, PROTOCOL_UDP, total_length, [source, destination]);
+    fill(header, 0, PROTOCOL_UDP, total_length, addresses);
+    header[IDENTIFICATION..FLAGS].copy_from_slice(&identification.to_be_bytes());
+    sum(header);
 }
 
-/// Writes a packet's header with a DSCP (0 to 63) and a protocol, checksum included.
+/// Writes a packet's header with a DSCP (0 to 63) and a protocol, checksum included. Its identification is zero.
 pub fn write_as(
+    header: &mut [u8; HEADER_BYTES],
+    dscp: u8,
+    protocol: u8,
+    total_length: u16,
+    addresses: [Ipv4Addr; 2],
+) {
+    fill(header, dscp, protocol, total_length, addresses);
+    sum(header);
+}
+
+/// All but identification and checksum.
+fn fill(
     header: &mut [u8; HEADER_BYTES],
     dscp: u8,
     protocol: u8,
@@ -114,6 +129,10 @@ pub fn write_as(
     header[PROTOCOL] = protocol;
     header[SOURCE..DESTINATION].copy_from_slice(&source.octets());
     header[DESTINATION..].copy_from_slice(&destination.octets());
+}
+
+/// Writes the checksum, where zeros stand.
+fn sum(header: &mut [u8; HEADER_BYTES]) {
     let checksum = Sum::default().add_bytes(header.as_slice()).checksum();
     header[CHECKSUM..CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
 }

@@ -13,6 +13,7 @@ pub mod flow;
 pub mod ipv4;
 pub mod ipv6;
 pub mod mac;
+pub mod mark;
 pub mod mixed;
 pub mod parse;
 pub mod pattern;
@@ -28,6 +29,7 @@ use nicety_model::FrameSize;
 
 pub use flow::{Flow, FlowRange, Side};
 pub use mac::MacAddr;
+pub use mark::RunMark;
 pub use mixed::{MixedExpect, MixedSpec, MixedTemplate};
 pub use parse::{CheckCorruption, Expect, Seen};
 pub use stamp::Stamp;

@@ -6,7 +6,7 @@ use crate::checksum::Sum;
 use crate::flow::{Flow, FlowRange};
 use crate::pattern::pattern;
 use crate::stamp::{MAGIC, STAMP_BYTES, Stamp};
-use crate::{Expect, MacAddr, PacketError, VlanTag, ethernet, ipv4, udp, vlan};
+use crate::{Expect, MacAddr, PacketError, RunMark, VlanTag, ethernet, ipv4, udp, vlan};
 
 /// Bytes from the IPv4 header to the end of the stamp: all that ever changes lies in here.
 pub(crate) const HEAD_BYTES: usize = ipv4::HEADER_BYTES + udp::HEADER_BYTES + STAMP_BYTES;
@@ -28,6 +28,8 @@ pub struct TemplateSpec {
     pub vlan: Option<VlanTag>,
     /// Addresses and ports, and between how many stations.
     pub flows: FlowRange,
+    /// Whose frames they are.
+    pub mark: RunMark,
 }
 
 /// A frame ready to send but for its stamp, flow and checksums.
@@ -69,7 +71,8 @@ impl Template {
         fill.copy_from_slice(pattern(fill.len()));
         let fill_sum = Sum::default().add_bytes(fill);
         if let Some(header) = head.first_chunk_mut() {
-            ipv4::write(header, total_length, flow.source, flow.destination);
+            let addresses = [flow.source, flow.destination];
+            ipv4::write(header, spec.mark.identification(), total_length, addresses);
         }
         if let Some(header) = head[UDP..].first_chunk_mut() {
             udp::write(header, flow.source_port, flow.destination_port, udp_length);

@@ -65,9 +65,10 @@ struct Shared {
 struct Totals(BTreeMap<(String, Towards, String), u64>);
 
 impl Totals {
-    /// Adds what belongs to a tenant.
+    /// Adds what belongs to a tenant. Copies of packets for others, which a bridge floods or a promiscuous interface
+    /// takes, are no loss of his.
     fn add(&mut self, drops: &[Dropped], owners: &Owners) {
-        for drop in drops {
+        for drop in drops.iter().filter(|drop| !drop.place.drops_copies()) {
             let (owner, towards) = owners.of(&drop.place);
             let Some(towards) = towards else {
                 continue;
@@ -233,6 +234,8 @@ mod tests {
                 dropped((9, "ifb0"), 3, Some("QDISC_DROP")),
                 dropped((9, "ifb1"), 3, Some("QDISC_DROP")),
                 dropped((3, "tap0"), 3, None),
+                // A packet for others, of which this is a copy.
+                dropped((3, "tap0"), 3, Some("OTHERHOST")),
                 // Of nobody.
                 dropped((2, "eth0"), 2, Some("NO_SOCKET")),
             ];

@@ -103,6 +103,7 @@ fn open(engine: &str, path: &dyn Path, frame_size: FrameSize) -> Box<dyn Engine>
         stations: 1,
         vlan: None,
         shape: nicety_model::Shape::default(),
+        mark: nicety_packet::RunMark::NONE,
     };
     let cpus = vec![Some(0)];
     let ns = |side: usize| &path.ports()[side].ns;

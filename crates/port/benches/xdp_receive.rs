@@ -36,6 +36,7 @@ fn main() {
             stations: 1,
             vlan: None,
             shape: nicety_model::Shape::default(),
+            mark: nicety_packet::RunMark::NONE,
         };
         let bench = Bench {
             fragments,
@@ -90,6 +91,7 @@ fn frame(frame_size: FrameSize) -> Vec<u8> {
         destination_mac: MacAddr::local(2),
         vlan: None,
         flows: FlowRange::single(Side::A),
+        mark: nicety_packet::RunMark::NONE,
     })
     .unwrap();
     let mut frame = vec![0; template.frame_bytes()];

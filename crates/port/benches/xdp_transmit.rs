@@ -42,6 +42,7 @@ fn main() {
         stations: 1,
         vlan: None,
         shape: nicety_model::Shape::default(),
+        mark: nicety_packet::RunMark::NONE,
     };
     let mut opening = Opening::new([spec(0), spec(1)], traffic, vec![Some(0)]).unwrap();
     for side in [1, 0] {

@@ -10,6 +10,7 @@
 
 // Offsets from the IPv4 header, which has no options.
 #define IP_BYTES 20
+#define IP_IDENTIFICATION 4
 #define IP_CHECKSUM 10
 #define IP_SOURCE 12
 #define IP_DESTINATION 16
@@ -25,6 +26,9 @@
 #define STAMP_TIME 36
 // IPv4 header, UDP header and stamp; the payload's pattern follows.
 #define HEAD_BYTES 42
+
+// Bits of the identification that say whose frames they are: crates/packet/src/mark.rs.
+#define MARK_MASK 0xff80
 
 // First two bytes of the stamp.
 #define MAGIC 0x9e1c

@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use nicety_account::{Account, Latency, StreamTotals};
 use nicety_model::{Direction, FrameSize, Shape};
-use nicety_packet::{Expect, FlowRange, MacAddr, Side, Stamp, Template, TemplateSpec, VlanTag};
+use nicety_packet::{
+    Expect, FlowRange, MacAddr, RunMark, Side, Stamp, Template, TemplateSpec, VlanTag,
+};
 
 pub use tx::Refusal;
 
@@ -82,6 +84,8 @@ pub struct TrafficSpec {
     pub vlan: Option<VlanTag>,
     /// What frames are beyond that. Of a mix, the frame size is that of the largest.
     pub shape: Shape,
+    /// Whose frames they are; those of another shape have none.
+    pub mark: RunMark,
 }
 
 impl TrafficSpec {
@@ -94,6 +98,7 @@ impl TrafficSpec {
             stations: 1,
             vlan: None,
             shape: Shape::default(),
+            mark: RunMark::NONE,
         }
     }
 }
@@ -129,6 +134,7 @@ pub struct AfPacket {
     cpus: Vec<Option<u32>>,
     /// Frames that the last trial sent, by stream.
     made: Vec<u64>,
+    mark: RunMark,
 }
 
 impl AfPacket {
@@ -195,6 +201,10 @@ impl AfPacket {
             interfaces,
             cpus,
             made: Vec::new(),
+            mark: match traffic.shape.is_plain() {
+                true => traffic.mark,
+                false => RunMark::NONE,
+            },
         })
     }
 
@@ -278,6 +288,10 @@ impl Engine for AfPacket {
         true
     }
 
+    fn mark(&self) -> RunMark {
+        self.mark
+    }
+
     fn arrivals(&self) -> Option<Vec<Arrivals>> {
         let streams = self.receivers.iter().zip(&self.senders);
         let one = |((to, from), made): ((&Receiver, &Sender), &u64)| Arrivals {
@@ -335,6 +349,7 @@ fn template(
                 destination_mac: to,
                 vlan: traffic.vlan,
                 flows,
+                mark: traffic.mark,
             })
         })
         .map_err(|source| PortError::new(&from.interface, source))

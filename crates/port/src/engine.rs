@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nicety_model::{Fps, LatencySummary, PacingReport, StreamCounts};
+use nicety_packet::RunMark;
 
 use crate::error::PortError;
 use crate::rest::Rest;
@@ -182,6 +183,11 @@ pub trait Engine {
     /// throws it away.
     fn receives_by_socket(&self) -> bool {
         false
+    }
+
+    /// What tells its frames from those of other testers.
+    fn mark(&self) -> RunMark {
+        RunMark::NONE
     }
 
     /// Which numbers of the last trial arrived, by stream, where [`TrialOrder::numbers`] asked for them.

@@ -28,6 +28,7 @@ pub mod pin;
 pub mod pktgen;
 pub mod probes;
 mod rest;
+mod run_mark;
 mod sending;
 mod slots;
 mod sockopt;
@@ -44,3 +45,4 @@ pub use engine::{
 pub use error::{PortError, PortFault};
 pub use lack::{Lack, Why};
 pub use rest::Rest;
+pub use run_mark::run_mark;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use nicety_model::Direction;
+use nicety_packet::RunMark;
 
 use crate::af_packet::{PortSpec, TrafficSpec};
 use crate::engine::{
@@ -122,6 +123,7 @@ impl<S: Senders> Opening<S> {
             interface: b.interface,
             senders: self.senders,
             receivers: self.receivers,
+            mark: self.traffic.mark,
         }
     }
 }
@@ -142,6 +144,7 @@ pub struct XdpReceiveEngine<S> {
     interface: String,
     pub(crate) senders: S,
     receivers: Receivers,
+    mark: RunMark,
 }
 
 impl<S: Senders> Engine for XdpReceiveEngine<S> {
@@ -175,6 +178,10 @@ impl<S: Senders> Engine for XdpReceiveEngine<S> {
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {
         self.receivers
             .part(|stream| self.senders.made(stream)?.numbers(spans))
+    }
+
+    fn mark(&self) -> RunMark {
+        self.mark
     }
 
     fn arrivals(&self) -> Option<Vec<Arrivals>> {

@@ -193,6 +193,7 @@ pub(crate) fn meaning(cause: &FateCause) -> Option<String> {
         FateCause::Merged => "inside merged frames (GRO) that were dropped",
         FateCause::Others => "more causes than are kept apart",
         FateCause::Beyond => "the trial had more frames than are followed",
+        FateCause::EitherWay => "causes that were not found by number, of frames of either way",
     };
     Some(told.to_owned())
 }
@@ -218,7 +219,9 @@ pub(crate) fn place(cause: &FateCause) -> String {
         | FateCause::Program { device }
         | FateCause::Xdp { device, .. } => format!("at {device}"),
         FateCause::TesterSocket { device } => format!("at port {device}"),
-        FateCause::Merged | FateCause::Others | FateCause::Beyond => String::new(),
+        FateCause::Merged | FateCause::Others | FateCause::Beyond | FateCause::EitherWay => {
+            String::new()
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where frames spend their time: the hops of every cell that was asked for them.
 
+use nicety_model::fate::Way;
 use nicety_model::hop::{HopReport, HopTime};
 use nicety_model::{CellFate, LatencySummary};
 
@@ -10,21 +11,23 @@ use crate::pick::Group;
 /// A table of hops for each cell that has them, and what to make of it; of more than `most` cells the others are
 /// counted.
 pub(crate) fn blocks(groups: &[Group<'_>], most: usize) -> Vec<Block> {
-    let told: Vec<(&Group<'_>, &CellFate, &HopReport)> = groups
+    let told: Vec<(String, &CellFate, &HopReport)> = groups
         .iter()
         .flat_map(|group| group.shown.fates.iter().map(move |fate| (group, fate)))
-        .filter_map(|(group, fate)| Some((group, fate, fate.report.hops.as_ref()?)))
+        .flat_map(|(group, fate)| {
+            let named = move |(way, hops)| (name(group.name, way), fate, hops);
+            reports(fate).map(named)
+        })
         .collect();
     let mut blocks = Vec::new();
-    for (group, fate, hops) in told.iter().take(most) {
+    for (name, fate, hops) in told.iter().take(most) {
         if hops.hops.is_empty() {
             blocks.push(Block::text(format!(
-                "{}: no sampled frame was seen from end to end.",
-                group.name
+                "{name}: no sampled frame was seen from end to end."
             )));
             continue;
         }
-        blocks.push(Block::Table(table(group.name, hops)));
+        blocks.push(Block::Table(table(name, hops)));
         blocks.push(Block::text(sampled(fate, hops)));
     }
     if told.len() > most {
@@ -32,6 +35,21 @@ pub(crate) fn blocks(groups: &[Group<'_>], most: usize) -> Vec<Block> {
         blocks.push(Block::text(format!("The page tells of {more}.")));
     }
     blocks
+}
+
+/// What was seen in a trial, of each way where there are two.
+fn reports(fate: &CellFate) -> impl Iterator<Item = (Option<Way>, &HopReport)> {
+    let one = fate.report.hops.iter().map(|hops| (None, hops));
+    let ways = fate.report.ways.iter();
+    one.chain(ways.filter_map(|of| Some((Some(of.way), of.hops.as_ref()?))))
+}
+
+/// `bridge/64/bi, B to A`
+fn name(cell: &str, way: Option<Way>) -> String {
+    match way {
+        Some(way) => format!("{cell}, {}", way.words()),
+        None => cell.to_owned(),
+    }
 }
 
 /// The hops in their order, and all of them together.
@@ -91,6 +109,12 @@ fn sampled(fate: &CellFate, hops: &HopReport) -> String {
             number::count(hops.other_ways)
         );
     }
+    if hops.merged > 0 {
+        text += &format!(
+            " {} were inside merged ones (GRO): where these were singly is not known.",
+            number::plural(hops.merged, "frame")
+        );
+    }
     let us = |ns: u64| number::micros(ns as f64 / 1e3);
     if let (Some(all), Some(plain)) = (hops.all_mean_ns, hops.plain_mean_ns) {
         text += &format!(
@@ -132,6 +156,7 @@ mod tests {
             frames: 200,
             summed: 199,
             cut: 3,
+            merged: 64,
             end_to_end: time(1500),
             all_mean_ns: Some(1400),
             plain_mean_ns: Some(1300),
@@ -165,6 +190,7 @@ mod tests {
             "200 frames sampled",
             "hops of 199 of these",
             "3 not seen",
+            "64 frames were inside merged ones (GRO)",
             "1.4 µs of all",
         ] {
             assert!(said.contains(part), "{said}");

@@ -1,6 +1,7 @@
 //! Single frames on their way, a line each, and what all come to.
 
 use nicety_model::LossEntry;
+use nicety_model::flow::{FlowPacket, PacketKind};
 use nicety_model::journey::{Journey, JourneyEnd, TraceSummary};
 
 use crate::fate;
@@ -52,6 +53,38 @@ fn end(end: &JourneyEnd) -> String {
             "lost, seen nowhere: the first ring refused it, or an XDP program dropped it".to_owned()
         }
     }
+}
+
+/// `0.2510 s  #1  SYN 10.0.0.1:40000 > 10.0.0.2:80  queued at d0 (CPU 0) +2.1 sent at d0 +1.5 received at d1  last seen`:
+/// when a packet was seen first, its number, and its stations with the time in µs from each to the next.
+pub fn packet(packet: &FlowPacket) -> String {
+    let mut way = String::new();
+    let mut cpu = None;
+    for (n, of) in packet.stations.iter().enumerate() {
+        let after = match n {
+            0 => String::new(),
+            _ => format!(" +{} ", number::micros(of.after_ns as f64 / 1e3)),
+        };
+        way += &format!("{after}{}", of.station);
+        if cpu != Some(of.cpu) {
+            way += &format!(" (CPU {})", of.cpu);
+            cpu = Some(of.cpu);
+        }
+    }
+    let kind = match packet.packet {
+        PacketKind::Syn => "SYN",
+        PacketKind::SynAck => "SYN-ACK",
+        PacketKind::Datagram => "UDP",
+    };
+    let end = match &packet.end {
+        // It is the last of the stations.
+        JourneyEnd::LastSeen { .. } => "seen no further".to_owned(),
+        other => end(other),
+    };
+    clean(&format!(
+        "{:>8.4} s  #{:<4} {kind} {} > {}  {way}  {end}",
+        packet.seen_s, packet.number, packet.from, packet.to
+    ))
 }
 
 /// The last line: how many came, how long they took, and where the others ended.
@@ -147,6 +180,37 @@ mod tests {
         };
         let told = line(&unseen, "a");
         assert!(told.contains("–  #252   a  lost, seen nowhere"), "{told}");
+    }
+
+    #[test]
+    fn a_packet_is_a_line() {
+        let at = |station: &str, after_ns, cpu| Sighting {
+            station: station.to_owned(),
+            device: "d0".to_owned(),
+            after_ns,
+            cpu,
+        };
+        let made = FlowPacket {
+            schema: 1,
+            number: 3,
+            seen_s: 0.251,
+            packet: PacketKind::Syn,
+            from: "10.0.0.1:40000".to_owned(),
+            to: "10.0.0.2:80".to_owned(),
+            stations: vec![at("queued at d0", 0, 0), at("sent at d0\u{1b}", 2100, 1)],
+            end: JourneyEnd::LastSeen {
+                station: "sent at d0".to_owned(),
+            },
+        };
+        let told = packet(&made);
+        assert!(
+            told.starts_with("  0.2510 s  #3    SYN 10.0.0.1:40000 > 10.0.0.2:80  queued at d0 (CPU 0) +2.1 sent at d0"),
+            "{told}"
+        );
+        assert!(
+            told.ends_with("(CPU 1)  seen no further") && !told.contains('\u{1b}'),
+            "{told}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use nicety_model::note::{MachineNote, Refused};
 use nicety_model::{
     CellKey, Direction, EngineChoice, EngineName, FrameSize, LimitKey, Note, Shape,
 };
+use nicety_packet::RunMark;
 use nicety_paths::Path;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_port::auto::self_check;
@@ -60,6 +61,8 @@ impl Tried {
 pub struct Engines {
     choice: EngineChoice,
     stop: Stop,
+    /// What all frames of the run have in common.
+    mark: RunMark,
     /// What was taken for a size and direction (see [`Engines::limit_key`]).
     taken: BTreeMap<LimitKey, EngineName>,
     /// Engines that were tried, and why they do not work; `None` for those that do.
@@ -72,6 +75,7 @@ impl Engines {
         Self {
             choice,
             stop,
+            mark: nicety_port::run_mark(),
             taken: BTreeMap::new(),
             tried: BTreeMap::new(),
         }
@@ -148,6 +152,10 @@ impl Engines {
         placement: &Placement,
         observer: &dyn Observer,
     ) -> Result<Opened, SetupError> {
+        let traffic = TrafficSpec {
+            mark: self.mark,
+            ..traffic
+        };
         let choice = limit.engine.map_or(self.choice, EngineChoice::Only);
         let (engine, taken, note) = match choice {
             EngineChoice::Auto => {

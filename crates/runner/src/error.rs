@@ -87,7 +87,9 @@ impl Coded for RunError {
             Self::Fates { why, .. } | Self::Trace(why) => match why {
                 Refusal::NotBuilt(_) => ProblemCode::BuiltWithoutBpf,
                 Refusal::NotPermitted => ProblemCode::NoPrivilege,
-                Refusal::NoTypes | Refusal::NoTracepoint => ProblemCode::KernelLacks,
+                Refusal::NoTypes | Refusal::NoTracepoint | Refusal::NoAtomics => {
+                    ProblemCode::KernelLacks
+                }
                 _ => ProblemCode::KernelRefused,
             },
             Self::Privilege(error) => error.code(),

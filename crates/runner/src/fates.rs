@@ -95,6 +95,7 @@ pub(crate) fn tester(key: &CellKey, path: &dyn Path, engine: &dyn Engine) -> (u3
     let tester = TesterPorts {
         ports: sides.iter().map(port).collect(),
         by_socket: engine.receives_by_socket(),
+        mark: engine.mark(),
     };
     (sides.len() as u32, tester)
 }

@@ -126,6 +126,7 @@ pub fn traffic(key: &CellKey, path: &dyn Path) -> TrafficSpec {
         // Paths have identifiers that a tag can hold.
         vlan: path.facts().vlan.and_then(|id| VlanTag::new(id, 0).ok()),
         shape: key.shape,
+        mark: nicety_packet::RunMark::NONE,
     }
 }
 

@@ -42,6 +42,7 @@ pub fn measure(
         stations: 1,
         vlan: None,
         shape: of.shape,
+        mark: nicety_packet::RunMark::NONE,
     };
     // A veth pair always has its link.
     let silent = |_: Event<'_>| ();

@@ -138,6 +138,7 @@ impl Tracer {
         let report = self.engine.trial(&order, stop);
         let passed = self.hops.end();
         let report = report.map_err(SetupError::from)?;
+        let passed = passed.map_err(RunError::Trace)?;
         let arrivals = self.engine.arrivals();
         let arrivals = arrivals.as_ref().and_then(|streams| streams.first());
         let sent = report.senders.first().map_or(0, |sender| sender.sent);

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use nicety_account::fate::{Beside, Noted, Tally, explain};
+use nicety_account::fate::{Beside, Noted, OneWay, Tally, by_way, explain};
 use nicety_fate::{Noting, Refusal, XdpLost};
 use nicety_model::fate::XdpCount;
+use nicety_model::fate::{Way, WayFate};
 use nicety_model::note::TrialNote;
-use nicety_model::{FateCause, FateReport, Fps, LossEntry, TrialRecord};
+use nicety_model::{FateCause, FateReport, Fps, FrameCounts, LossEntry, TrialRecord};
 use nicety_paths::counters::{PathCounters, UNEXPLAINED};
 use nicety_paths::path::Path;
 use nicety_port::{Arrivals, Engine, EngineReport, Stop, TrialOrder};
@@ -17,6 +18,9 @@ use crate::{DRAIN_MAX, DRAIN_QUIET, Trials};
 /// Frames by which the tester's own receipt is learned, and their load at most.
 const RECEIPT_FRAMES: f64 = 1_000.0;
 const RECEIPT_LOAD: Fps = Fps(100_000.0);
+
+/// Interfaces of which a path that was made here says the namespace.
+const MIDDLE: [&str; 2] = ["d0", "d1"];
 
 impl Trials<'_> {
     /// Finds out with a few frames where the tester throws away what it has counted, so that the program
@@ -45,7 +49,7 @@ impl Trials<'_> {
         let sent = self.send(&order, stop);
         let noted = self.noted(begun);
         if let (Ok(_), Some(Ok(noting)), Some(arrivals)) = (sent, noted, self.engine.arrivals()) {
-            let tally = tally(&arrivals, &noting);
+            let tally = tally(&tallies(&arrivals, &noting));
             if let Some(fates) = self.fates.as_deref_mut() {
                 fates.pass_by(&noting, tally.receipts());
             }
@@ -65,16 +69,28 @@ impl Trials<'_> {
     }
 }
 
-fn tally(arrivals: &[Arrivals], noting: &Noting) -> Tally {
-    let mut tally = Tally::default();
-    for (arrivals, causes) in arrivals.iter().zip(&noting.bytes) {
+/// Of each stream its own.
+fn tallies(arrivals: &[Arrivals], noting: &Noting) -> Vec<Tally> {
+    let streams = arrivals.iter().zip(&noting.bytes);
+    let tally = |(arrivals, causes): (&Arrivals, &Vec<u8>)| {
+        let mut tally = Tally::default();
         tally.add(&Noted {
             arrived: &arrivals.words,
             made: arrivals.made,
             causes,
         });
+        tally
+    };
+    streams.map(tally).collect()
+}
+
+/// Of all streams together.
+fn tally(streams: &[Tally]) -> Tally {
+    let mut all = Tally::default();
+    for stream in streams {
+        all.join(stream);
     }
-    tally
+    all
 }
 
 /// Puts what was noted in the place of the ledger that counters alone make, or says why it was not.
@@ -142,19 +158,58 @@ pub(crate) fn add(
         .iter()
         .map(|named| (named.number, named.cause.clone()))
         .collect();
-    let (mut lines, unexplained) = explain(&tally(&arrivals, &noting), &causes, &beside);
+    let tallies = tallies(&arrivals, &noting);
+    let (mut lines, unexplained) = explain(&tally(&tallies), &causes, &beside);
     if unexplained > 0 {
         lines.push(LossEntry::counted(UNEXPLAINED, unexplained));
     }
     record.loss_ledger = lines;
+    let hops = record.fate.take();
+    let ways = match tallies.len() {
+        2.. => ways(record, tallies, &arrivals, &beside, &causes, hops.as_ref()),
+        _ => Vec::new(),
+    };
     record.fate = Some(FateReport {
         events: noting.events,
         missed: noting.missed,
         unexplained,
         counters,
         xdp: noting.xdp.iter().map(counted).collect(),
-        hops: record.fate.take().and_then(|fate| fate.hops),
+        hops: hops.and_then(|fate| fate.hops),
+        ways,
     });
+}
+
+/// What became of the frames of either way; `hops` has how long they were where.
+fn ways(
+    record: &TrialRecord,
+    tallies: Vec<Tally>,
+    arrivals: &[Arrivals],
+    beside: &Beside,
+    causes: &[(usize, FateCause)],
+    hops: Option<&FateReport>,
+) -> Vec<WayFate> {
+    let mut refused = beside.refused.iter();
+    let one = |(tally, arrivals): (Tally, &Arrivals)| OneWay {
+        tally,
+        // One for each stream, where there are any.
+        refused: refused.next().cloned().into_iter().collect(),
+        given_up: arrivals.given_up,
+    };
+    let streams: Vec<OneWay> = tallies.into_iter().zip(arrivals).map(one).collect();
+    let ledgers = by_way(&streams, causes, &record.loss_ledger);
+    let frames = record.streams.iter().map(|stream| stream.frames);
+    let ways = ledgers.into_iter().zip(frames).zip(Way::BOTH);
+    let way = |((ledger, frames), way): ((Vec<LossEntry>, FrameCounts), Way)| WayFate {
+        way,
+        sent: frames.sent,
+        lost: frames.lost,
+        ledger,
+        hops: hops
+            .and_then(|fate| fate.ways.iter().find(|of| of.way == way))
+            .and_then(|of| of.hops.clone()),
+    };
+    ways.map(way).collect()
 }
 
 /// Whether it is at one of the tester's ports: what is refused there the engine has counted.
@@ -165,8 +220,17 @@ fn at_port(path: &dyn Path, lost: &XdpLost) -> bool {
 
 /// Whether it may be on the path: between ports that were there before nobody knows the interfaces.
 fn on_path(path: &dyn Path, after: &PathCounters, lost: &XdpLost) -> bool {
+    if path.facts().existing_ports {
+        return true;
+    }
+    // Other testers' paths have interfaces of these names.
+    if let Some(middle) = path.facts().middle.as_ref()
+        && MIDDLE.contains(&lost.device.as_str())
+    {
+        return lost.netns == middle.ns.inode();
+    }
     let mut interfaces = after.interfaces.iter();
-    path.facts().existing_ports || interfaces.any(|of| of.interface == lost.device)
+    interfaces.any(|of| of.interface == lost.device)
 }
 
 fn counted(lost: &XdpLost) -> XdpCount {

@@ -243,7 +243,7 @@ impl<'a> Trials<'a> {
         let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
         let noted = self.noted(begun);
         let passed_by = match (hops_begun, self.hops.as_deref_mut()) {
-            (Ok(true), Some(hops)) => Some(Ok(hops.end())),
+            (Ok(true), Some(hops)) => Some(hops.end()),
             (Ok(_), _) => None,
             (Err(why), _) => Some(Err(why)),
         };
@@ -291,8 +291,8 @@ impl<'a> Trials<'a> {
                 record.loss_ledger =
                     loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);
                 if let Some(passed) = passed_by {
-                    let sender = self.path.ports()[0].name.clone();
-                    hops::add(&mut record, passed, &sender);
+                    let ports = self.path.ports().each_ref();
+                    hops::add(&mut record, passed, ports.map(|port| port.name.as_str()));
                 }
                 if let Some(noted) = noted {
                     fate::add(&mut record, noted, self.engine, self.path, &report, &after);

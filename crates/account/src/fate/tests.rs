@@ -137,7 +137,84 @@ fn counters_that_see_the_same_frames_explain_nothing_more() {
     assert_eq!(left, 3);
 }
 
+#[test]
+fn what_has_no_number_belongs_to_the_way_that_alone_lost_such_frames() {
+    let way = |nameless: u64, named: u64| {
+        let mut way = OneWay::default();
+        (way.tally.lost[0], way.tally.lost[1]) = (nameless, named);
+        way
+    };
+    let causes = [(1, dropped("d1", "nft_do_chain"))];
+    let beside = Beside {
+        sockets: vec![("b".to_owned(), 4)],
+        ..Beside::default()
+    };
+    let ledgers = |ways: &[OneWay]| {
+        let mut all = Tally::default();
+        for way in ways {
+            all.join(&way.tally);
+        }
+        let (mut whole, left) = explain(&all, &causes, &beside);
+        whole.push(LossEntry::counted("unexplained", left));
+        let ledgers = by_way(ways, &causes, &whole).into_iter();
+        ledgers.map(|lines| told((lines, 0)).0).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        ledgers(&[way(5, 2), way(0, 3)]),
+        [
+            vec![
+                line("tester receive ring", 4),
+                line("d1 nft_do_chain", 2),
+                line("unexplained", 1)
+            ],
+            vec![line("d1 nft_do_chain", 3)],
+        ]
+    );
+    assert_eq!(
+        ledgers(&[way(5, 2), way(1, 3)]),
+        [
+            vec![line("either way", 5), line("d1 nft_do_chain", 2)],
+            vec![line("d1 nft_do_chain", 3), line("either way", 1)],
+        ]
+    );
+}
+
 proptest! {
+    /// The ledgers of both ways have as many frames as each lost.
+    #[test]
+    fn the_books_of_each_way_are_closed(
+        lost in proptest::collection::vec(0_u64..60, 6),
+        refused in 0_u64..80, merged in 0_u64..50,
+    ) {
+        let way = |lost: &[u64], port: &str| {
+            let mut way = OneWay {
+                refused: vec![(port.to_owned(), refused)],
+                ..OneWay::default()
+            };
+            way.tally.lost[..3].copy_from_slice(lost);
+            way
+        };
+        let ways = [way(&lost[..3], "a"), way(&lost[3..], "b")];
+        let mut all = Tally::default();
+        for way in &ways {
+            all.join(&way.tally);
+        }
+        let causes = [(1, dropped("d0", "f")), (2, dropped("d1", "g"))];
+        let beside = Beside {
+            refused: vec![("a".to_owned(), refused), ("b".to_owned(), refused)],
+            merged,
+            ..Beside::default()
+        };
+        let (mut whole, left) = explain(&all, &causes, &beside);
+        if left > 0 {
+            whole.push(LossEntry::counted("unexplained", left));
+        }
+        for (way, ledger) in ways.iter().zip(by_way(&ways, &causes, &whole)) {
+            let told: u64 = ledger.iter().map(|line| line.frames).sum();
+            prop_assert_eq!(told, way.tally.all_lost());
+        }
+    }
+
     /// Every lost number is in exactly one line, or left.
     #[test]
     fn the_books_are_closed(

@@ -32,6 +32,7 @@ fn seen(frame: u64, sent_ns: u64, times: &[(usize, u64)]) -> Vec<Seen> {
         at_ns: sent_ns + after,
         station: *station,
         cpu: 1,
+        merged: 0,
     };
     times.iter().map(at).collect()
 }
@@ -137,6 +138,19 @@ fn frames_of_another_tester_are_left_out() {
     // Where none arrives there is no telling.
     let report = join(all[1..].concat(), &known, "sent at a").unwrap();
     assert_eq!((report.cut, report.stations.len()), (3, 2));
+}
+
+#[test]
+fn merged_frames_are_counted_and_tell_no_times() {
+    let alone = seen(1, 0, &[(0, 100), (1, 300), (2, 600)]);
+    let mut first = seen(2, 10, &[(0, 100), (1, 300), (2, 600)]);
+    first[0].merged = 40;
+    first[1].merged = 40;
+    // One of those inside is seen again where they are split.
+    let inside = seen(3, 20, &[(1, 290), (2, 590)]);
+    let report = joined(&[alone, first, inside]);
+    assert_eq!((report.merged, report.frames), (40, 1));
+    assert_eq!((report.other_ways, report.cut), (1, 0));
 }
 
 proptest! {

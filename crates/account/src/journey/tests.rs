@@ -41,6 +41,7 @@ fn seen(n: u64, times: &[(usize, u64)]) -> Vec<Seen> {
         at_ns: sent + after,
         station: *station,
         cpu: 1,
+        merged: 0,
     };
     times.iter().map(at).collect()
 }

@@ -137,6 +137,7 @@ fn frames_from_template_to_account() {
         destination_mac: nicety_packet::MacAddr::local(2),
         vlan: None,
         flows: FlowRange::new(3, Side::A).unwrap(),
+        mark: nicety_packet::RunMark::NONE,
     })
     .unwrap();
     let mut account = Account::with_window(1, &[0], 64).unwrap();

@@ -1,5 +1,6 @@
 //! Stations of a built path, and what was recorded of each.
 
+use nicety_model::fate::Way;
 use nicety_model::hop::{Hop, HopReport};
 use nicety_model::route::{Route, SiteKind, StationKind};
 use nicety_model::waterfall::{Unknown, WaterfallStation};
@@ -36,22 +37,24 @@ pub(super) struct Rows {
     rows: Vec<Row>,
     route: Route,
     built: Option<BuiltPath>,
+    sender: SiteKind,
 }
 
 impl Rows {
     /// Those that the path's parameters and its places tell of.
-    pub(super) fn new(cell: &CellResult, passage: Option<&Passage>) -> Self {
+    pub(super) fn new(cell: &CellResult, passage: Option<&Passage>, way: Way) -> Self {
         let built = cell.built.clone();
         let mut route = Route::of(&cell.key.path);
         let places = built.iter().flat_map(|built| &built.places);
         route.lay_out(places.map(|place| place.name.as_str()));
         let netns = cell.key.path.vm().is_some_and(|vm| vm.config().netns);
+        let direction = usize::from(way == Way::BToA);
         let mut rows = Vec::new();
         for site in &route.sites {
             for station in &site.stations {
                 let mut row = Row::of(site.kind, station.names.clone(), station.kind.words());
                 row.station.counted =
-                    passage.and_then(|passage| station.counted(passage, site.kind, 0));
+                    passage.and_then(|passage| station.counted(passage, site.kind, direction));
                 row.inner = netns && matches!(site.kind, SiteKind::Guests(_));
                 row.station.no_time = match row.inner {
                     true => no_time(SiteKind::Host, station.kind),
@@ -60,7 +63,18 @@ impl Rows {
                 rows.push(row);
             }
         }
-        Self { rows, route, built }
+        if way == Way::BToA {
+            rows.reverse();
+        }
+        Self {
+            rows,
+            route,
+            built,
+            sender: match way {
+                Way::AToB => SiteKind::TesterA,
+                Way::BToA => SiteKind::TesterB,
+            },
+        }
     }
 
     /// Adds interfaces at which sampled frames were seen where these belong.
@@ -165,7 +179,7 @@ impl Rows {
             row.station.cpus_seen = seen.is_some();
             row.station.cpus = seen.or(allowed).unwrap_or_default();
             // Frames begin at the sender.
-            let begins = row.site == SiteKind::TesterA;
+            let begins = row.site == self.sender;
             row.station.no_time = match own.is_empty() && hops.is_some() && !begins {
                 true => row.station.no_time.or(Some(Unknown::NotSeen)),
                 false => None,
@@ -230,6 +244,6 @@ fn at_device(entry: &LossEntry) -> Option<&str> {
         | FateCause::TesterSocket { device }
         | FateCause::Program { device }
         | FateCause::Xdp { device, .. } => Some(device),
-        FateCause::Merged | FateCause::Others | FateCause::Beyond => None,
+        FateCause::Merged | FateCause::Others | FateCause::Beyond | FateCause::EitherWay => None,
     }
 }

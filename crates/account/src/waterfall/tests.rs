@@ -1,3 +1,4 @@
+use nicety_model::fate::WayFate;
 use nicety_model::hop::{Hop, HopReport, HopStation, HopTime};
 use nicety_model::{
     BuiltPath, BuiltPlace, BuiltThread, Ends, FateCause, FateOf, FateReport, Passage, PlaceFrames,
@@ -6,6 +7,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+
+/// The waterfall of a trial that has one.
+fn only(cell: &CellResult, fate: &CellFate) -> Waterfall {
+    let [one] = <[Waterfall; 1]>::try_from(of(cell, fate)).unwrap();
+    one
+}
 
 /// A cell of a path in words: `vm,nic=e1000`.
 fn cell(path: &str, direction: &str) -> CellResult {
@@ -135,7 +142,7 @@ fn lost_frames_fall_out_at_their_station() {
     let mut fate = fate(1000, ledger);
     counted(&mut fate, [1000, 950], 1);
     fate.report.hops = Some(hops(&WAY));
-    let waterfall = of(&cell("bridge", "uni"), &fate);
+    let waterfall = only(&cell("bridge", "uni"), &fate);
     let expected = [
         ("a", Some(1000), Some(1000), 0),
         ("d0", Some(1000), Some(980), 20),
@@ -171,7 +178,7 @@ fn lost_frames_fall_out_at_their_station() {
 
 #[test]
 fn without_hops_and_loss_the_frames_are_there_and_the_times_say_why_not() {
-    let waterfall = of(&cell("bridge", "uni"), &fate(10, Vec::new()));
+    let waterfall = only(&cell("bridge", "uni"), &fate(10, Vec::new()));
     assert!(
         told(&waterfall)
             .iter()
@@ -187,7 +194,7 @@ fn without_hops_and_loss_the_frames_are_there_and_the_times_say_why_not() {
     );
     let mut none = fate(10, Vec::new());
     none.report.hops = Some(HopReport::default());
-    let waterfall = of(&cell("bridge", "uni"), &none);
+    let waterfall = only(&cell("bridge", "uni"), &none);
     assert_eq!(waterfall.unknown, [Unknown::NoSampledFrame]);
     assert_eq!(waterfall.stations[1].no_time, Some(Unknown::NotSeen));
 }
@@ -197,7 +204,7 @@ fn counters_that_do_not_fit_say_by_how_much_and_why() {
     let d1 = |counters, ledger: Vec<LossEntry>| {
         let mut fate = fate(1000, ledger);
         counted(&mut fate, counters, 1);
-        let waterfall = of(&cell("bridge", "uni"), &fate);
+        let waterfall = only(&cell("bridge", "uni"), &fate);
         (
             waterfall.stations[3].off,
             waterfall.stations[4].off,
@@ -231,7 +238,7 @@ fn counters_that_do_not_fit_say_by_how_much_and_why() {
 fn books_that_do_not_close_say_so() {
     let mut fate = fate(1000, vec![dropped("d0", "NETFILTER_DROP", 20)]);
     fate.lost = 25;
-    let waterfall = of(&cell("bridge", "uni"), &fate);
+    let waterfall = only(&cell("bridge", "uni"), &fate);
     assert_eq!(waterfall.off, 5);
     let last = waterfall.stations.last().and_then(|row| row.off);
     let off = Off {
@@ -245,19 +252,70 @@ fn books_that_do_not_close_say_so() {
 fn both_ways_and_counters_alone_leave_the_frames_open() {
     let mut both = fate(1000, vec![dropped("d0", "NETFILTER_DROP", 20)]);
     counted(&mut both, [980, 980], 2);
-    let waterfall = of(&cell("bridge", "bi"), &both);
+    let waterfall = only(&cell("bridge", "bi"), &both);
     assert_eq!(told(&waterfall)[1], ("d0", None, None, 20));
     assert_eq!(
         waterfall.unknown,
         [Unknown::HopsNotTaken, Unknown::BothWays]
     );
     let entry = LossEntry::counted("d0 rx_dropped", 20);
-    let waterfall = of(&cell("bridge", "uni"), &fate(1000, vec![entry]));
+    let waterfall = only(&cell("bridge", "uni"), &fate(1000, vec![entry]));
     assert_eq!(told(&waterfall)[1], ("d0", None, None, 20));
     assert_eq!(
         waterfall.unknown,
         [Unknown::HopsNotTaken, Unknown::NotFollowed]
     );
+}
+
+/// Each way has its own stations in its own order, and its own books.
+#[test]
+fn a_trial_both_ways_has_two_waterfalls() {
+    let mut both = fate(2000, vec![dropped("d0", "NETFILTER_DROP", 50)]);
+    counted(&mut both, [1000, 970], 2);
+    let mut way = |way, lost, hops| {
+        both.report.ways.push(WayFate {
+            way,
+            sent: 1000,
+            lost,
+            ledger: vec![dropped("d0", "NETFILTER_DROP", lost)],
+            hops: Some(hops),
+        });
+    };
+    way(Way::AToB, 30, hops(&WAY));
+    let back = [
+        ("sent at b", "received at d1"),
+        ("received at d1", "sent at d0"),
+        ("sent at d0", "arrived at a"),
+    ];
+    way(Way::BToA, 20, hops(&back));
+    let falls = of(&cell("bridge", "bi"), &both);
+    let [there, back] = falls.as_slice() else {
+        panic!("{falls:?}");
+    };
+    let row = |station, came: u64, lost: u64| (station, Some(came), Some(came - lost), lost);
+    let rows = [
+        row("a", 1000, 0),
+        row("d0", 1000, 30),
+        row("br0", 970, 0),
+        row("d1", 970, 0),
+        row("b", 970, 0),
+    ];
+    assert_eq!(told(there), rows);
+    let rows = [
+        row("b", 1000, 0),
+        row("d1", 1000, 0),
+        row("br0", 1000, 0),
+        row("d0", 1000, 20),
+        row("a", 980, 0),
+    ];
+    assert_eq!(told(back), rows);
+    for fall in &falls {
+        assert_eq!((fall.off, fall.unknown.len()), (0, 0), "{fall:?}");
+        let timed: Vec<usize> = fall.stations.iter().map(|row| row.hops.len()).collect();
+        assert_eq!(timed, [0, 1, 0, 1, 1]);
+        assert_eq!(fall.stations[0].no_time, None);
+    }
+    assert_eq!((there.way, back.way), (Some(Way::AToB), Some(Way::BToA)));
 }
 
 /// Between two ports that were there before, interfaces are those at which frames were seen or lost.
@@ -277,7 +335,7 @@ fn interfaces_of_a_foreign_path_are_found_on_the_way() {
     ]);
     report.stations = vec![station("x0", 50), station("x1", 4), station("p1", 46)];
     seen.report.hops = Some(report);
-    let waterfall = of(&cell, &seen);
+    let waterfall = only(&cell, &seen);
     let expected = [
         ("p0", Some(100), Some(100), 0),
         ("x0", Some(100), Some(100), 0),
@@ -291,20 +349,20 @@ fn interfaces_of_a_foreign_path_are_found_on_the_way() {
         Some(4)
     );
     // One alone can only be in between.
-    let waterfall = of(&cell, &fate(100, vec![dropped("x0", "QDISC_DROP", 9)]));
+    let waterfall = only(&cell, &fate(100, vec![dropped("x0", "QDISC_DROP", 9)]));
     assert_eq!(told(&waterfall)[1], ("x0", Some(100), Some(91), 9));
     // Of two the order is not known.
     let two = vec![
         dropped("x0", "QDISC_DROP", 9),
         dropped("x1", "QDISC_DROP", 1),
     ];
-    let waterfall = of(&cell, &fate(100, two));
+    let waterfall = only(&cell, &fate(100, two));
     assert_eq!(sum(&waterfall.elsewhere), 10);
     let last = waterfall.stations.last().unwrap();
     assert_eq!((last.frames_in, last.frames_out), (Some(100), Some(90)));
     assert_eq!(last.off.unwrap().why, OffWhy::Elsewhere);
     // And none is a path as well.
-    let waterfall = of(&cell, &fate(100, Vec::new()));
+    let waterfall = only(&cell, &fate(100, Vec::new()));
     assert_eq!(waterfall.stations.len(), 3);
 }
 
@@ -323,7 +381,7 @@ fn guests_are_stations_whose_kernel_is_their_own() {
         ("sent at t0", "received at t1"),
         ("received at t1", "arrived at b"),
     ]));
-    let waterfall = of(&cell("vm", "uni"), &guest);
+    let waterfall = only(&cell("vm", "uni"), &guest);
     let names: Vec<&str> = waterfall
         .stations
         .iter()
@@ -355,7 +413,7 @@ fn guests_are_stations_whose_kernel_is_their_own() {
         assert_eq!(waterfall.stations[n].no_time, Some(Unknown::InGuest));
     }
     // A namespace is of this kernel.
-    let waterfall = of(
+    let waterfall = only(
         &cell("vm,guest=netns", "uni"),
         &fate(100, vec![dropped("g0", "TC_INGRESS", 2)]),
     );
@@ -387,7 +445,7 @@ proptest! {
         ];
         let mut fate = fate(sent, ledger);
         counted(&mut fate, [sent, sent], directions);
-        let waterfall = of(&cell("bridge", "uni"), &fate);
+        let waterfall = only(&cell("bridge", "uni"), &fate);
         let rows = &waterfall.stations;
         let at_stations: u64 = rows.iter().map(|row| row.lost).sum();
         prop_assert_eq!(at_stations + sum(&waterfall.elsewhere) + waterfall.received, sent);

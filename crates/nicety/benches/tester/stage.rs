@@ -56,6 +56,7 @@ pub fn frame() -> Result<Vec<u8>> {
         destination_mac: MacAddr::local(STATIONS[1]),
         vlan: None,
         flows: FlowRange::single(Side::A),
+        mark: nicety_packet::RunMark::NONE,
     })?;
     Ok(template.bytes().to_vec())
 }
@@ -151,6 +152,7 @@ impl Kind {
             stations: 1,
             vlan: None,
             shape: nicety_model::Shape::default(),
+            mark: nicety_packet::RunMark::NONE,
         };
         let cpu = vec![Some(cpus.sender)];
         match self {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use nicety_model::flow::FlowFilter;
 use nicety_model::{EngineChoice, EngineName, Fps, FrameSize};
 
 use super::{HOUR, heading, time, words};
@@ -14,6 +15,8 @@ pub const EXAMPLES: &str = "Examples:
   nicety trace eth1 eth2 --only lost        print those that do not arrive
   nicety trace --for 5s                     over a kernel bridge made for it
   nicety trace eth1 eth2 --json | jq 'select(.kind == \"frame\") | .end'
+  nicety trace --follow-flow tcp,any,192.0.2.1:443
+                                            connections to a server, by their first packets
 
 It needs root. The last line sums up. Frames go one way; swap the ports for the other.
 Exit code 4: interrupted before the end that --count or --for asked for.";
@@ -32,6 +35,10 @@ pub struct TraceArgs {
     /// Receive at this interface.
     #[arg(value_name = "B", help_heading = heading::WHAT)]
     pub to: Option<String>,
+    /// Send nothing, and follow the first packets of sockets between two ends through this host: TCP SYN, and the first UDP
+    /// datagram. Name tcp, udp or any, then both ends: an address, a port as in any:53, or both.
+    #[arg(long, value_name = "FLOW", conflicts_with_all = ["from", "to", "rate", "size", "engine"], help_heading = heading::WHAT)]
+    pub follow_flow: Option<FlowFilter>,
     /// Print all frames, or those that were lost.
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = words::ONLY, help_heading = heading::WHAT)]
     pub only: Only,

@@ -138,6 +138,52 @@ fn every_frame_tells_where_it_was_and_where_it_ended() {
     );
 }
 
+/// Packets of sockets that ask for a port where nobody listens, and behind a rule.
+#[test]
+fn first_packets_of_sockets_are_followed() {
+    let _alone = alone();
+    let Some(lab) = lab("first_packets_of_sockets_are_followed") else {
+        return;
+    };
+    let words = ["trace", "--follow-flow", "any,any,127.0.0.1:4444"];
+    let bounds = ["--count", "3", "--json"];
+    let follow = nicety(words.iter().chain(&bounds)).limit(Duration::from_secs(60));
+    let mut running = lab.inside(follow).start();
+    running.until("the programs", |running| {
+        running.stderr().contains("following")
+    });
+    let rule = "nft 'table inet t { chain c { type filter hook input priority 0; policy accept; tcp dport 4444 drop; }; }'";
+    let connect = "timeout 0.3 bash -c 'exec 3<>/dev/tcp/127.0.0.1/4444' || true";
+    lab.sh(connect);
+    // The second is not the first between its ends.
+    lab.sh("bash -c 'exec 3>/dev/udp/127.0.0.1/4444; echo first >&3; sleep 0.1; echo second >&3; true' || true");
+    lab.sh(&format!("{rule}; {connect}"));
+    let ended = running.wait();
+    let told: Vec<Value> = (ended.assert_code(0).stdout.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kinds: Vec<&Value> = told.iter().map(|of| &of["packet"]).collect();
+    assert_eq!(kinds, ["syn", "datagram", "syn"], "{told:?}");
+    for (packet, reason) in told
+        .iter()
+        .zip(["NO_SOCKET", "NO_SOCKET", "NETFILTER_DROP"])
+    {
+        assert_eq!(packet["to"], "127.0.0.1:4444");
+        let stations: Vec<&str> = (packet["stations"].as_array().unwrap().iter())
+            .map(|of| of["station"].as_str().unwrap())
+            .collect();
+        let way = [
+            "queued at lo",
+            "sent at lo",
+            "received at lo",
+            "thrown away at lo",
+        ];
+        assert_eq!(stations, way, "{packet}");
+        assert_eq!(packet["end"]["is"], "dropped", "{packet}");
+        assert_eq!(packet["end"]["cause"]["reason"], reason, "{packet}");
+    }
+}
+
 #[test]
 fn the_user_ends_it_and_gets_the_summary() {
     let _alone = alone();
@@ -185,6 +231,10 @@ fn wrong_words_and_rights_are_one_line() {
         (
             &["p0", "p1", "--size", "x"],
             "--size: \"x\" is no frame size; write bytes with the FCS, as in 64 or 1518",
+        ),
+        (
+            &["--follow-flow", "tcp,any"],
+            "--follow-flow: write a transport and two ends with commas between, as in tcp,any,192.0.2.1:443 or udp,10.0.0.1,any:53",
         ),
         (
             &["p0", "p0"],

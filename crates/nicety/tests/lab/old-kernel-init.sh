@@ -20,11 +20,24 @@ try() {
     "$@"
     echo ">>$name $? $(cut -d ' ' -f 1 /proc/uptime)"
 }
+# Asks again and again for a port where nobody listens, while a command looks.
+asked() {
+    while :; do nc -w 1 127.0.0.1 99 </dev/null; sleep 0.2; done >/dev/null 2>&1 &
+    asking=$!
+    "$@"
+    status=$?
+    kill $asking
+    return $status
+}
+ip link set lo up
 try version nicety --version
 try probe nicety probe --json
 try inspect nicety inspect --json
 try plan nicety tune plan --json
-try bench nicety bench /plan.toml --json --out /tmp/run --time-box 40s
+# shellcheck disable=SC2046 # several words
+try bench nicety bench /plan.toml --json --out /tmp/run $(cat /arguments)
+try drops asked nicety drops --window 4s --json
+try follow asked sh -c 'nicety trace --follow-flow tcp,any,127.0.0.1:99 --count 1 --json 2>&1'
 # Trials in which frames came through.
 try carried grep -c '"received":[1-9]' /tmp/run/trials.jsonl
 poweroff -f

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Fetches the oldest kernel that the static binary is for, and a shell, from Debian 11: Linux 5.10
-# and BusyBox, checked by apt with Debian's key. Nothing is installed.
-# Usage: old-kernel.sh DIRECTORY [MIRROR]
+# Fetches a kernel and a shell from a version of Debian: bullseye has Linux 5.10, the oldest one that the static binary is
+# for, bookworm 6.1, trixie 6.12. Both are checked by apt with Debian's key. Nothing is installed.
+# Usage: old-kernel.sh DIRECTORY VERSION SERIES [MIRROR]
 # Leaves DIRECTORY/release, DIRECTORY/root/boot/vmlinuz-RELEASE, its modules and bin/busybox below root.
 set -eu
 
-dir=$1
-mirror=${2:-http://deb.debian.org/debian}
+dir=$1 version=$2 series=$3
+mirror=${4:-http://deb.debian.org/debian}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 if [ -e "$dir/release" ]; then exit 0; fi
 for program in apt-get dpkg-deb; do
@@ -25,7 +25,7 @@ rm -rf "$work"
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/packages" "$work/done/root"
 : >"$work/status"
-echo "deb [arch=amd64 signed-by=$keyring] $mirror bullseye main" >"$work/sources.list"
+echo "deb [arch=amd64 signed-by=$keyring] $mirror $version main" >"$work/sources.list"
 # Proxies and the like of this machine's apt, and nothing else of its configuration.
 {
     apt-config dump --no-empty --format '%F "%v";%n' Acquire::http Acquire::https Acquire::Retries
@@ -58,9 +58,9 @@ fetch() {
 }
 fetch update --error-on=any
 # The kernel for virtual machines is a third of the other one's size.
-kernel=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-5\.10\..*\)/\1/p' | head -n 1)
+kernel=$(apt-cache depends linux-image-cloud-amd64 | sed -n "s/^ *Depends: \(linux-image-$series\..*\)/\1/p" | head -n 1)
 if [ -z "$kernel" ]; then
-    echo "$mirror has no Linux 5.10 for Debian 11" >&2
+    echo "$mirror has no Linux $series for $version" >&2
     exit 3
 fi
 cd "$work/packages"

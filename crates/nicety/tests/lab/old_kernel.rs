@@ -1,5 +1,5 @@
 //! What `make static` builds, on the oldest kernel it is for: Debian 11's Linux 5.10, with no file
-//! beside it that a distribution would bring.
+//! beside it that a distribution would bring. `make lab-kernels` runs it on those of Debian 12 and 13 too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,26 @@ const MODULES: [&str; 4] = [
     "net/bridge/bridge.ko",
     "drivers/net/veth.ko",
 ];
+
+/// A kernel of Debian.
+struct Old {
+    /// The version of Debian that has it.
+    debian: &'static str,
+    /// Its series.
+    series: &'static str,
+    /// What a run there looks for beside throughput and latency.
+    fate: &'static str,
+    /// Arguments of the run.
+    bench: &'static str,
+}
+
+const OLDEST: Old = Old {
+    debian: "bullseye",
+    series: "5.10",
+    // Refused where the kernel does not take the programs.
+    fate: "drops",
+    bench: "--time-box 40s",
+};
 const PLAN: &str = r#"
 name = "old-kernel"
 [traffic]
@@ -30,6 +50,7 @@ frame_sizes = [1518]
 preset = "quick"
 loss_ratio = 0.3
 confirm = "1s"
+fate = "FATE"
 [[path]]
 kind = "bridge"
 "#;
@@ -37,9 +58,11 @@ kind = "bridge"
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The directory with the kernel; says `SKIP` and why when it cannot be had.
-fn kernel(test: &str) -> Option<PathBuf> {
-    let dir = cache().join("linux-5.10");
-    let out = Command::new("sh").arg(FETCH).arg(&dir).output().unwrap();
+fn kernel(test: &str, old: &Old) -> Option<PathBuf> {
+    let dir = cache().join(format!("linux-{}", old.series));
+    let mut fetch = Command::new("sh");
+    fetch.arg(FETCH).arg(&dir).args([old.debian, old.series]);
+    let out = fetch.output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     if out.status.code() == Some(3) {
         println!("SKIP {test}: {}", said.lines().last().unwrap_or_default());
@@ -49,21 +72,38 @@ fn kernel(test: &str) -> Option<PathBuf> {
     Some(dir)
 }
 
+/// A file of a package: newer ones have all below `usr`, and their modules compressed.
+fn file(root: &Path, name: &str) -> Vec<u8> {
+    for dir in [root.to_owned(), root.join("usr")] {
+        let plain = dir.join(name);
+        if plain.exists() {
+            return fs::read(plain).unwrap();
+        }
+        let packed = dir.join(format!("{name}.xz"));
+        if packed.exists() {
+            let out = Command::new("xz").arg("-dc").arg(packed).output().unwrap();
+            assert!(out.status.success());
+            return out.stdout;
+        }
+    }
+    panic!("there is no {name} in {}", root.display())
+}
+
 /// Modules, shell, program and what the guest does.
-fn initramfs(kernel: &Path, release: &str, program: &Path) -> Vec<u8> {
+fn initramfs(old: &Old, kernel: &Path, release: &str, program: &Path) -> Vec<u8> {
     let mut archive = Archive::default();
     archive.device("/dev/console", 0o600, 5, 1);
     let root = kernel.join("root");
-    let modules = root.join("lib/modules").join(release).join("kernel");
     for (number, module) in MODULES.iter().enumerate() {
-        let bytes = fs::read(modules.join(module)).unwrap();
+        let bytes = file(&root, &format!("lib/modules/{release}/kernel/{module}"));
         archive.file(&format!("/modules/{number}.ko"), 0o644, &bytes);
     }
-    let shell = fs::read(root.join("bin/busybox")).unwrap();
-    archive.file("/bin/busybox", 0o755, &shell);
+    archive.file("/bin/busybox", 0o755, &file(&root, "bin/busybox"));
     let program = fs::read(program).unwrap();
     archive.file("/bin/nicety", 0o755, segments(&program));
-    archive.file("/plan.toml", 0o644, PLAN.as_bytes());
+    let plan = PLAN.replace("FATE", old.fate);
+    archive.file("/plan.toml", 0o644, plan.as_bytes());
+    archive.file("/arguments", 0o644, old.bench.as_bytes());
     archive.file("/init", 0o755, INIT.as_bytes());
     archive.finish()
 }
@@ -87,26 +127,88 @@ fn ended<'a>(said: &'a str, name: &str) -> (&'a str, i32) {
 
 #[test]
 fn a_static_binary_on_linux_5_10() {
+    if let Some((said, release)) = boot("a_static_binary_on_linux_5_10", &OLDEST) {
+        check(&said, &release);
+    }
+}
+
+/// Reasons since 5.17; most of them came later.
+#[test]
+#[ignore = "boots another kernel for two minutes: make lab-kernels"]
+fn fates_on_linux_6_1() {
+    fates("fates_on_linux_6_1", "bookworm", "6.1");
+}
+
+/// The tracepoint has another argument since 6.11.
+#[test]
+#[ignore = "boots another kernel for two minutes: make lab-kernels"]
+fn fates_on_linux_6_12() {
+    fates("fates_on_linux_6_12", "trixie", "6.12");
+}
+
+/// Drops are told by function and reason, sockets' packets are followed, and frames tell how long they are where.
+fn fates(test: &str, debian: &'static str, series: &'static str) {
+    let old = Old {
+        debian,
+        series,
+        fate: "hops",
+        bench: "--engine af_packet --time-box 90s",
+    };
+    let Some((said, _)) = boot(test, &old) else {
+        return;
+    };
+    let (run, code) = ended(&said, "bench");
+    assert!([0, 1].contains(&code), "{run}");
+    let run: Value = serde_json::from_str(run).unwrap();
+    let place = no_socket(&said);
+    assert_eq!(place["reason"], "NO_SOCKET");
+    let (packet, code) = ended(&said, "follow");
+    let packet: Value = serde_json::from_str(packet.lines().last().unwrap()).unwrap();
+    assert_eq!(code, 0);
+    assert_eq!(packet["end"]["cause"]["reason"], "NO_SOCKET", "{packet}");
+    let hops = of_fates(&run, |fate| fate["hops"].clone());
+    // An emulated machine sends few.
+    let many = |hops: &&Value| hops["frames"].as_u64() > Some(10);
+    let hops = hops.iter().find(many).unwrap_or_else(|| panic!("{run}"));
+    let [frames, summed] = ["frames", "summed"].map(|of| hops[of].as_u64().unwrap());
+    assert!(summed * 100 >= frames * 99, "{hops}");
+}
+
+/// Something of every trial of fates.
+fn of_fates(run: &Value, what: impl Fn(&Value) -> Value) -> Vec<Value> {
+    let cells = run["cells"].as_array().into_iter().flatten();
+    let fates = cells.flat_map(|cell| cell["fates"].as_array().into_iter().flatten());
+    fates.map(what).collect()
+}
+
+/// The place where packets are dropped for which there is no socket.
+fn no_socket(said: &str) -> Value {
+    let (drops, code) = ended(said, "drops");
+    assert_eq!(code, 0, "{drops}");
+    let drops: Value = serde_json::from_str(drops).unwrap();
+    let owners = drops["owners"].as_array().into_iter().flatten();
+    let mut places = owners.flat_map(|owner| owner["places"].as_array().into_iter().flatten());
+    let place = places.find(|place| place["function"] == "tcp_v4_rcv");
+    place.unwrap_or_else(|| panic!("{drops}")).clone()
+}
+
+/// What the commands in the guest print, and the kernel's release; says `SKIP` and why where there is none.
+fn boot(test: &str, old: &Old) -> Option<(String, String)> {
     let _alone = alone();
-    let test = "a_static_binary_on_linux_5_10";
     if !once(test) {
-        return;
+        return None;
     }
-    let Some(program) = static_binary(test) else {
-        return;
-    };
+    let program = static_binary(test)?;
     if !can_boot(test) {
-        return;
+        return None;
     }
-    let Some(kernel) = kernel(test) else {
-        return;
-    };
+    let kernel = kernel(test, old)?;
     let before = machine_state();
     let dir = open_dir();
     let release = fs::read_to_string(kernel.join("release")).unwrap();
     let release = release.trim();
     let (archive, report) = (dir.path().join("initramfs"), dir.path().join("said"));
-    fs::write(&archive, initramfs(&kernel, release, &program)).unwrap();
+    fs::write(&archive, initramfs(old, &kernel, release, &program)).unwrap();
     let image = kernel.join("root/boot").join(format!("vmlinuz-{release}"));
     let bundle = Bundle::cached(&cache()).unwrap().unwrap();
     let words = [
@@ -128,8 +230,9 @@ fn a_static_binary_on_linux_5_10() {
     // The second serial port carries what the commands print, apart from the kernel's words.
     let port = format!("file:{}", report.display());
     arguments.extend(["-serial", &port].map(Into::into));
+    let name = format!("Linux {}", old.series);
     let spec = MachineSpec {
-        name: "Linux 5.10".into(),
+        name: name.clone(),
         arguments,
         inherit: Vec::new(),
         left_in: None,
@@ -144,9 +247,9 @@ fn a_static_binary_on_linux_5_10() {
     machine.finish_console();
     let said = fs::read_to_string(&report).unwrap().replace('\r', "");
     println!("{said}");
-    check(&said, release);
     assert_eq!(machine_state(), before);
-    assert_eq!(machines("Linux 5.10", std::process::id() as i32), [0; 0]);
+    assert_eq!(machines(&name, std::process::id() as i32), [0; 0]);
+    Some((said, release.to_owned()))
 }
 
 fn check(said: &str, release: &str) {
@@ -177,6 +280,14 @@ fn check(said: &str, release: &str) {
     assert!(
         run["cells"].as_array().unwrap().iter().any(of_bridge),
         "{run}"
+    );
+    // This kernel tells places and no reasons.
+    let place = no_socket(said);
+    assert!(place["reason"].is_null(), "{place}");
+    let (why, code) = ended(said, "follow");
+    assert!(
+        code == 3 && why.contains("run Linux 5.12 or later"),
+        "{why}"
     );
     let (carried, code) = ended(said, "carried");
     assert!(

@@ -86,6 +86,7 @@ fn latency_trial(path: &ExternalPath, prober: &Prober) -> TrialRecord {
         stations: 1,
         vlan: None,
         shape: nicety_model::Shape::default(),
+        mark: nicety_packet::RunMark::NONE,
     };
     let [a, b] = path.ports().each_ref().map(|port| {
         let spec = PortSpec {

@@ -175,6 +175,7 @@ fn the_usual_shape_is_the_usual_frame() {
         destination_mac: spec.destination_mac,
         vlan: None,
         flows: spec.flows,
+        mark: crate::RunMark::NONE,
     });
     let (usual, mixed) = (usual.unwrap(), MixedTemplate::new(spec).unwrap());
     for sequence in [0, 1, 999, 1000, u32::MAX] {

@@ -21,6 +21,7 @@ fn template(size: u16, tagged: bool, flows: u32) -> Template {
         destination_mac: MacAddr::local(2),
         vlan: tagged.then(|| VlanTag::new(100, 0).unwrap()),
         flows: FlowRange::new(flows, Side::B).unwrap(),
+        mark: crate::RunMark::NONE,
     })
     .unwrap()
 }

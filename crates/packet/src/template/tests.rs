@@ -11,6 +11,7 @@ fn spec(size: u16, tagged: bool, flows: u32) -> TemplateSpec {
         destination_mac: MacAddr::local(2),
         vlan: tagged.then(|| VlanTag::new(100, 5).unwrap()),
         flows: FlowRange::new(flows, Side::A).unwrap(),
+        mark: crate::RunMark::of(77),
     }
 }
 
@@ -51,8 +52,8 @@ fn golden(tagged: bool) -> Vec<u8> {
     buffer
 }
 
-/// Header sum: 4500 + 002e + 4000 + 4011 + c612 + 0001 + c613 + 0001 = 25166, folded 5168,
-/// inverted ae97.
+/// Header sum: 4500 + 002e + 2700 + 4000 + 4011 + c612 + 0001 + c613 + 0001 = 27866, folded 7868,
+/// inverted 8797.
 ///
 /// UDP sum: pseudo header c612 + 0001 + c613 + 0001 + 0011 + 001a, header c000 + e000 + 001a,
 /// stamp 9e1c + 0102 + 0003 + 0004, pattern 8adb + 95d5: 4ec41, folded ec45, inverted 13ba.
@@ -61,8 +62,8 @@ fn golden_64_bytes_untagged() {
     #[rustfmt::skip]
     let expected = [
         0x02, 0x4e, 0, 0, 0, 2,  0x02, 0x4e, 0, 0, 0, 1,  0x08, 0x00,
-        // 46 bytes, do not fragment, TTL 64, UDP; 198.18.0.1 to 198.19.0.1
-        0x45, 0x00, 0x00, 0x2e,  0x00, 0x00, 0x40, 0x00,  0x40, 0x11, 0xae, 0x97,
+        // 46 bytes, mark 78, do not fragment, TTL 64, UDP; 198.18.0.1 to 198.19.0.1
+        0x45, 0x00, 0x00, 0x2e,  0x27, 0x00, 0x40, 0x00,  0x40, 0x11, 0x87, 0x97,
         0xc6, 0x12, 0x00, 0x01,  0xc6, 0x13, 0x00, 0x01,
         // 49152 to 57344, 26 bytes
         0xc0, 0x00, 0xe0, 0x00,  0x00, 0x1a, 0x13, 0xba,
@@ -74,8 +75,8 @@ fn golden_64_bytes_untagged() {
     assert_eq!(golden(false), expected);
 }
 
-/// The tag takes the pattern's place, so both lengths are 4 less: header sum 25162, folded 5164,
-/// inverted ae9b; UDP sum without the pattern and with 0016 twice for 001a: 3cb89, folded cb8c,
+/// The tag takes the pattern's place, so both lengths are 4 less: header sum 27862, folded 7864,
+/// inverted 879b; UDP sum without the pattern and with 0016 twice for 001a: 3cb89, folded cb8c,
 /// inverted 3473.
 #[test]
 fn golden_64_bytes_tagged() {
@@ -84,7 +85,7 @@ fn golden_64_bytes_tagged() {
         0x02, 0x4e, 0, 0, 0, 2,  0x02, 0x4e, 0, 0, 0, 1,
         // priority 5 and VLAN 100: a000 + 0064
         0x81, 0x00, 0xa0, 0x64,  0x08, 0x00,
-        0x45, 0x00, 0x00, 0x2a,  0x00, 0x00, 0x40, 0x00,  0x40, 0x11, 0xae, 0x9b,
+        0x45, 0x00, 0x00, 0x2a,  0x27, 0x00, 0x40, 0x00,  0x40, 0x11, 0x87, 0x9b,
         0xc6, 0x12, 0x00, 0x01,  0xc6, 0x13, 0x00, 0x01,
         0xc0, 0x00, 0xe0, 0x00,  0x00, 0x16, 0x34, 0x73,
         0x9e, 0x1c, 1, 2,  0, 0, 0, 3,  0, 0, 0, 0, 0, 4,

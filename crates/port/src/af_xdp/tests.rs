@@ -64,6 +64,7 @@ fn traffic(size: u16, direction: Direction) -> TrafficSpec {
         stations: 1,
         vlan: None,
         shape: nicety_model::Shape::default(),
+        mark: nicety_packet::RunMark::NONE,
     }
 }
 

@@ -250,6 +250,7 @@ mod tests {
             stations: 1,
             vlan: None,
             shape: nicety_model::Shape::default(),
+            mark: nicety_packet::RunMark::NONE,
         };
         let [a, _] = templates([&spec("a", 1), &spec("b", 2)], traffic).unwrap();
         a

@@ -95,6 +95,7 @@ pub fn template(size: u16, flows: u32) -> Template {
         destination_mac: MacAddr::local(2),
         vlan: None,
         flows: FlowRange::new(flows, Side::A).unwrap(),
+        mark: nicety_packet::RunMark::of(77),
     })
     .unwrap()
 }

@@ -66,5 +66,6 @@ fn traffic(size: u16, flows: u32) -> TrafficSpec {
         stations: 1,
         vlan: None,
         shape: nicety_model::Shape::default(),
+        mark: nicety_packet::RunMark::NONE,
     }
 }

@@ -2,6 +2,7 @@
 //! colour is never the only sign: what was lost is the end of the upper bar, apart and outlined.
 
 use maud::{Markup, html};
+use nicety_model::fate::Way;
 use nicety_model::waterfall::{Waterfall, WaterfallStation};
 
 use super::words;
@@ -24,7 +25,12 @@ const LEAST: f64 = 3.0;
 pub(super) fn figure(waterfall: &Waterfall) -> Markup {
     let id = figure::anchor(
         "waterfall",
-        &format!("{}-{:?}", waterfall.cell, waterfall.of),
+        &format!(
+            "{}-{:?}{}",
+            waterfall.cell,
+            waterfall.of,
+            waterfall.way.map_or("", Way::words)
+        ),
     );
     let drawn = Room::Whole.draw_tall(|width| bars(waterfall, width));
     let keys: Vec<Key> = vec![

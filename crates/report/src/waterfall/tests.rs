@@ -1,3 +1,4 @@
+use nicety_model::fate::Way;
 use nicety_model::hop::Hop;
 use nicety_model::waterfall::{Off, OffWhy, Unknown};
 use nicety_model::{FateCause, FateOf, LossEntry};
@@ -42,6 +43,7 @@ fn made() -> Waterfall {
         cell: "bridge/64/uni".to_owned(),
         repeat: 1,
         of: FateOf::Overload,
+        way: None,
         load_fps: 1_020_000.0,
         duration_s: 1.0,
         sent: 1_020_000,
@@ -167,6 +169,27 @@ fn what_was_not_taken_leaves_no_empty_columns() {
     assert!(!words::remark(&plain).contains("by its number"));
     let drawn = drawn::figure(&plain).into_string();
     assert!(!drawn.contains("99th"), "{drawn}");
+}
+
+#[test]
+fn each_way_is_named() {
+    let back = Waterfall {
+        way: Some(Way::BToA),
+        ..made()
+    };
+    let title = words::title(&back);
+    assert!(
+        title.starts_with("bridge/64/uni, B to A, just above"),
+        "{title}"
+    );
+    let [there, back] = [made(), back].map(|fall| drawn::figure(&fall).into_string());
+    let id = |drawn: &str| {
+        drawn
+            .split("id=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next().map(str::to_owned))
+    };
+    assert!(id(&there).is_some() && id(&there) != id(&back), "{there}");
 }
 
 #[test]

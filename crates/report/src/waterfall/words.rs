@@ -2,6 +2,7 @@
 
 use nicety_model::FateOf;
 use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::fate::Way;
 use nicety_model::waterfall::{Off, OffWhy, Unknown, Waterfall, WaterfallStation};
 
 use super::frames;
@@ -14,12 +15,18 @@ const TOLD: usize = 4;
 /// `bridge/64/uni, just above the throughput: 1.02 M frames/s for 1.0 s`
 pub(super) fn title(waterfall: &Waterfall) -> String {
     format!(
-        "{}, {}: {} frames/s for {}",
+        "{}{}, {}: {} frames/s for {}",
         waterfall.cell,
+        way(waterfall.way),
         trial(waterfall.of),
         number::short(waterfall.load_fps),
         number::seconds(waterfall.duration_s)
     )
+}
+
+/// `, B to A`; empty where there is no other.
+fn way(way: Option<Way>) -> String {
+    way.map_or_else(String::new, |way| format!(", {}", way.words()))
 }
 
 /// The load of a trial in words.
@@ -107,7 +114,7 @@ fn missing(what: Unknown) -> &'static str {
         Unknown::HopsNotTaken => "No times: take them with --fate hops.",
         Unknown::NoSampledFrame => "No times: no sampled frame was seen from end to end.",
         Unknown::BothWays => {
-            "In and out are not known: frames went both ways, and losses are not told apart by direction."
+            "In and out are not known: frames went both ways, and this run does not tell losses apart by direction."
         }
         Unknown::NotFollowed => {
             "In and out are not known: counters alone tell of the lost frames, and they count others too."

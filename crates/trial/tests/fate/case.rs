@@ -2,6 +2,7 @@
 
 use nicety_fate::{Fates, Refusal, TesterPorts};
 use nicety_model::{Direction, FateCause, FateOf, Fps, LossEntry, Purpose, TrialRecord, Validity};
+use nicety_packet::RunMark;
 use nicety_paths::counters::UNEXPLAINED;
 use nicety_paths::{BridgePath, Path};
 use nicety_port::Stop;
@@ -25,6 +26,8 @@ pub struct Run {
     pub bytes: u16,
     /// Frames arrive before the trouble begins.
     pub first: bool,
+    /// Which tester sends, where several do.
+    pub mark: RunMark,
 }
 
 impl Default for Run {
@@ -35,6 +38,7 @@ impl Default for Run {
             frames: FRAMES,
             bytes: 64,
             first: true,
+            mark: stage::traffic(Direction::Uni).mark,
         }
     }
 }
@@ -66,6 +70,7 @@ pub fn on(
     stage::needs_root()?;
     let traffic = TrafficSpec {
         frame_size: size(how.bytes),
+        mark: how.mark,
         ..stage::traffic(Direction::Uni)
     };
     let mut engine = how.tester.open(path, traffic)?;
@@ -73,6 +78,7 @@ pub fn on(
     let ports = TesterPorts {
         ports: vec![(b.name.clone(), b.ns.inode())],
         by_socket: engine.receives_by_socket(),
+        mark: engine.mark(),
     };
     let mut fates = match Fates::new(traffic.frame_size, 1, ports) {
         Ok(fates) => fates,

@@ -15,6 +15,10 @@ const LOAD: Fps = Fps(50_000.0);
 const FRAMES: u64 = 25_000;
 
 fn measure(tester: Tester, trouble: &[&str]) -> Result<HopReport, Skip> {
+    measure_at(tester, LOAD, FRAMES, trouble)
+}
+
+fn measure_at(tester: Tester, load: Fps, frames: u64, trouble: &[&str]) -> Result<HopReport, Skip> {
     stage::needs_root()?;
     let path = stage::bridge();
     let mut engine = tester.open(&path, stage::traffic(Direction::Uni))?;
@@ -22,6 +26,7 @@ fn measure(tester: Tester, trouble: &[&str]) -> Result<HopReport, Skip> {
     let ports = TesterPorts {
         ports: vec![(b.name.clone(), b.ns.inode())],
         by_socket: engine.receives_by_socket(),
+        mark: engine.mark(),
     };
     let mut hops = match Hops::new(1, ports) {
         Ok(hops) => hops,
@@ -36,7 +41,7 @@ fn measure(tester: Tester, trouble: &[&str]) -> Result<HopReport, Skip> {
     let of = FateOf::Latency;
     let spec = TrialSpec {
         purpose: Purpose::Fate { of },
-        ..spec(LOAD, FRAMES)
+        ..spec(load, frames)
     };
     let record = trials.run(&spec, &Stop::default()).unwrap();
     let ended = matches!(
@@ -99,5 +104,15 @@ pub fn a_queue() -> Result<(), Skip> {
     let times: Vec<u64> = hops.hops.iter().map(|hop| hop.time.p50_ns).collect();
     // So long a full queue takes at this rate, whatever else goes on.
     assert!(times[1] > 300_000, "{times:?}");
+    Ok(())
+}
+
+/// Where GRO merges frames they are named, and no time of theirs is made up.
+pub fn merged() -> Result<(), Skip> {
+    let gro = "ethtool -K d0 gro on rx-udp-gro-forwarding on";
+    // Many wait for the thread of the interface at a time.
+    let hops = measure_at(Tester::Xdp, Fps(300_000.0), 150_000, &[gro])?;
+    assert!(hops.merged > 0, "{hops:?}");
+    assert!(hops.merged >= 2 && hops.summed <= hops.frames, "{hops:?}");
     Ok(())
 }

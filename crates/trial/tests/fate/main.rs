@@ -17,6 +17,7 @@ mod rules;
 #[allow(dead_code)]
 mod stage;
 mod tester;
+mod two;
 mod waterfall;
 
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ use nicety_testkit::runner::{Skip, Test, run};
 
 type Fate = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Fate); 31] = [
+const TESTS: [(&str, Fate); 34] = [
     ("a_token_bucket", queues::tbf),
     ("classes_with_a_short_queue", queues::htb),
     ("the_ring_of_a_veth", queues::veth_ring),
@@ -58,7 +59,10 @@ const TESTS: [(&str, Fate); 31] = [
     ("hops_of_frames_that_programs_receive", hops::by_programs),
     ("hops_of_frames_that_sockets_receive", hops::by_sockets),
     ("hops_show_where_a_queue_is", hops::a_queue),
+    ("hops_name_merged_frames", hops::merged),
+    ("two_testers_at_once", two::at_once),
     ("a_waterfall_of_two_causes", waterfall::two),
+    ("a_waterfall_of_each_way", waterfall::both_ways),
     ("a_waterfall_without_loss_and_queue", waterfall::nothing),
 ];
 

@@ -194,6 +194,8 @@ pub fn traffic(direction: Direction) -> TrafficSpec {
         stations: 1,
         vlan: None,
         shape: nicety_model::Shape::default(),
+        // Tests of other crates may send at the same time.
+        mark: nicety_packet::RunMark::of(std::process::id()),
     }
 }
 

@@ -56,7 +56,7 @@ impl Machine {
         if let Some((head, rest)) = packet.split_first_chunk_mut() {
             ethernet::write(head, self.to, self.mac, 0x0800);
             if let Some((head, rest)) = rest.split_first_chunk_mut() {
-                ipv4::write(head, length + 20, self.address, to.0);
+                ipv4::write(head, 0, length + 20, [self.address, to.0]);
                 if let Some(head) = rest.first_chunk_mut() {
                     // Without a checksum, as IPv4 allows.
                     udp::write(head, from, to.1, length);

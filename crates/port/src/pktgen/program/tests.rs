@@ -20,6 +20,7 @@ fn template(size: u16, tagged: bool, flows: u32, side: Side) -> Template {
         destination_mac: MacAddr([0x02, 0xfe, 0xdc, 0xba, 0x98, 0x76]),
         vlan: tagged.then(|| VlanTag::new(1234, 5).unwrap()),
         flows: FlowRange::new(flows, side).unwrap(),
+        mark: nicety_packet::RunMark::of(77),
     })
     .unwrap()
 }

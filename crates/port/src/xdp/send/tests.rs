@@ -55,6 +55,7 @@ impl Stage {
             stations: 1,
             vlan: None,
             shape: nicety_model::Shape::default(),
+            mark: nicety_packet::RunMark::NONE,
         };
         let mut senders =
             XdpSenders::new(&[spec(0), spec(1)], traffic, vec![Some(0); threads]).unwrap();

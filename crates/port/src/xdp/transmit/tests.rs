@@ -21,6 +21,7 @@ fn template(size: u16, tagged: bool, flows: u32, side: Side) -> Template {
         flows: FlowRange::new(flows, side)
             .and_then(|flows| flows.between(if size % 2 == 1 { 3 } else { 1 }))
             .unwrap(),
+        mark: nicety_packet::RunMark::of(77),
     })
     .unwrap()
 }
