@@ -15,6 +15,7 @@ mod message;
 mod refresh;
 mod replace;
 mod root;
+mod shared_root;
 mod survey;
 
 use std::time::Duration;
@@ -313,15 +314,27 @@ impl Shapers {
         burst: Duration,
         port: &str,
     ) -> Result<(), NetError> {
+        let place = (index, survey.place(index));
         let shrinks = |old: &Bucket| burst_bytes(old.shape, burst.max(BURST)) >= LARGE;
-        let burst = burst_bytes(shape, burst);
-        if burst < LARGE && survey.bucket(index).is_some_and(shrinks) {
+        if burst_bytes(shape, burst) < LARGE && survey.bucket(index).is_some_and(shrinks) {
             // What waits is lost: it might not fit any more.
-            let request = message::remove(index, ROOT, BUCKET);
+            let request = message::remove(index, place.1, BUCKET);
             self.change(request, 0, "renew limit of", port)?;
         }
+        self.bucket_at(place, shape, burst, port)
+    }
+
+    /// At the root of an interface, or at a class there, in the place of what is there.
+    fn bucket_at(
+        &self,
+        place: (u32, u32),
+        shape: Shape,
+        burst: Duration,
+        port: &str,
+    ) -> Result<(), NetError> {
+        let burst = burst_bytes(shape, burst);
         let queue = shape.rate.bytes_in(QUEUE).max(LEAST_QUEUE) + burst;
-        let request = message::bucket(index, shape, burst, queue);
+        let request = message::bucket_at(place, shape, burst, queue);
         self.change(request, NLM_F_CREATE | NLM_F_REPLACE, "limit", port)
     }
 

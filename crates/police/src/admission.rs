@@ -164,10 +164,13 @@ pub enum Unusable {
     /// What it receives can never be limited: why.
     #[error("{0}; remove rx_max from the tenant, and rx_guarantee from all, or remove the port")]
     NotReceiver(String),
-    /// Another program limits what it receives. Two disciplines have no room at one root.
+    /// Another program limits what it receives, and the policy does not say what to do with that.
     #[error(
-        "{by} limits what {on} receives to {most} already, and nicety cannot limit below that; remove it: tc qdisc del \
-         dev {on} root, or remove rx_max from the tenant and rx_guarantee from all"
+        "{by} limits what {on} receives to {most} already; write {}, or remove it: tc qdisc del dev {on} root",
+        match barred {
+            false => "adopt = \"cap\" to share below that",
+            true => "adopt = \"replace\" to take its place",
+        }
     )]
     LimitsReceived {
         /// The port.
@@ -176,6 +179,19 @@ pub enum Unusable {
         by: By,
         /// Its rate.
         most: BitRate,
+        /// Nothing can come below it.
+        barred: bool,
+    },
+    /// Another program limits what it receives in a way that cannot be taken over.
+    #[error(
+        "what {on} receives has a limit that cannot be adopted: {what}; see tc qdisc show dev {on}, or remove rx_max \
+         from the tenant and rx_guarantee from all"
+    )]
+    NoReceivedLimit {
+        /// The port.
+        on: String,
+        /// What it is.
+        what: Unknown,
     },
     /// Another program has something at its root.
     #[error(
@@ -282,6 +298,11 @@ fn receives(port: &PortName, place: &Place) -> Result<(), Unusable> {
                 on,
                 by: adopted.by,
                 most: adopted.most(),
+                barred: adopted.bars().is_some(),
+            },
+            Err(what) if !what.is_strange() => Unusable::NoReceivedLimit {
+                on,
+                what: what.clone(),
             },
             Err(what) => Unusable::HoldsReceived {
                 on,

@@ -365,7 +365,7 @@ impl Ports {
                 let survey = Arc::clone(look.survey.as_ref()?);
                 let set = move |links: &mut Links| match way {
                     Way::Sends => links.set((port, &name), &survey, limit, how),
-                    Way::Receives => links.set_received(&name, &survey, limit, how),
+                    Way::Receives => links.set_received((port, &name), &survey, limit, how),
                 };
                 self.links.run(self.wait, set)
             }

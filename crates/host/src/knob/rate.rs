@@ -100,6 +100,10 @@ impl Knobs {
             Knob::ReceiveRate { interface } => {
                 let shapers = Shapers::open(&self.ns)?;
                 let survey = shapers.survey()?;
+                if let Ok(theirs) = value.parse::<RecordedLimit>() {
+                    shapers.give_back_received(interface, &survey, &theirs)?;
+                    return Ok(());
+                }
                 match (port_shape(value), value) {
                     (Some(shape), _) => {
                         shapers.set_received(interface, &survey, shape, BURST)?;

@@ -123,6 +123,9 @@ pub enum NoWayBack {
     /// A filter of a kind that is not known.
     #[error("its filter is of a kind that nicety cannot make anew")]
     Kind,
+    /// A discipline below it of a kind that is not known, or one that has others below itself.
+    #[error("a discipline below it is none that nicety can make anew")]
+    Below,
     /// The kernel tells something that is not known.
     #[error("the kernel tells attribute {attribute} of its {of}, which nicety cannot make anew")]
     Attribute {

@@ -8,7 +8,7 @@ use nicety_model::traffic_control::{Handle, OURS};
 use super::Shape;
 use crate::raw::{Attributes, LINK_HEADER, RawMessage, u32_at};
 pub(super) use crate::tc::{
-    INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_root, ingress,
+    INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_qdisc, ingress,
 };
 use crate::tc::{
     TC_ACT_STOLEN, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR, TCA_MIRRED_PARMS,
@@ -64,11 +64,21 @@ pub(super) fn remove(index: u32, parent: u32, handle: u32) -> RawMessage {
     tc(RTM_DELQDISC, index, handle, parent, 0)
 }
 
-/// A token bucket at the root, `burst` and `queue` in bytes. Packets are limited by its second bucket, the one of the
+/// A token bucket at a root, `burst` and `queue` in bytes. Packets are limited by its second bucket, the one of the
 /// peak rate, which has a size of frames of its own (net/sched/sch_tbf.c, `tbf_dequeue`; include/net/sch_generic.h,
 /// `psched_l2t_ns`): none counts as less than `PACKET_BYTES` there.
 pub(super) fn bucket(index: u32, shape: Shape, burst: u64, queue: u64) -> RawMessage {
-    let mut request = tc(RTM_NEWQDISC, index, BUCKET, ROOT, 0);
+    bucket_at((index, ROOT), shape, burst, queue)
+}
+
+/// The same at any parent of an interface: the root, or a class of another program's discipline there.
+pub(super) fn bucket_at(
+    (index, parent): (u32, u32),
+    shape: Shape,
+    burst: u64,
+    queue: u64,
+) -> RawMessage {
+    let mut request = tc(RTM_NEWQDISC, index, BUCKET, parent, 0);
     request.put_str(TCA_KIND, "tbf");
     let bytes_per_second = (shape.rate.0 / 8).max(1);
     let overhead = if shape.wire { WIRE_BYTES } else { 0 };

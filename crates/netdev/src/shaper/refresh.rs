@@ -111,7 +111,7 @@ impl Shapers {
         let mut survey = before;
         survey.deep = false;
         for index in holders {
-            let request = message::get_root(*index);
+            let request = message::get_qdisc(*index, survey.place(*index));
             let ours = self
                 .channel
                 .one(request, |part| part.body.to_vec())

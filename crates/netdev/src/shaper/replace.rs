@@ -16,8 +16,8 @@ use crate::traffic_control::replay;
 
 /// Of a new filter: there is none like it.
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
-const LIMIT: &str = "limit";
-const GIVE_BACK: &str = "give back limit of";
+pub(super) const LIMIT: &str = "limit";
+pub(super) const GIVE_BACK: &str = "give back limit of";
 
 /// What came of giving a limit back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl Shapers {
         Ok(There { ours, others })
     }
 
-    fn batch(
+    pub(super) fn batch(
         &self,
         changes: Vec<(RawMessage, u16)>,
         operation: &'static str,

@@ -8,12 +8,17 @@ use super::{BURST, Bucket, Face, PortLimit, Shape, Shapers, Survey, Way, foreign
 use crate::net_error::NetError;
 
 impl Survey {
-    /// What limits what an interface sends.
+    /// What limits what an interface sends. A bucket of nicety's below a discipline of another program counts.
     pub fn at_root(&self, face: &Face) -> PortLimit {
-        match self.foreign_root(face.index) {
-            Some(kind) => PortLimit::Foreign(kind.to_owned()),
-            None => shape(self.bucket(face.index)),
+        match (self.foreign_root(face.index), self.bucket(face.index)) {
+            (Some(kind), None) => PortLimit::Foreign(kind.to_owned()),
+            (_, bucket) => shape(bucket),
         }
+    }
+
+    /// Whether another program has a discipline at the root of an interface, with or without a bucket of nicety's.
+    pub fn has_foreign_root(&self, face: &Face) -> bool {
+        self.foreign_root(face.index).is_some()
     }
 
     /// The bucket of what an interface sends.
@@ -55,6 +60,7 @@ impl Shapers {
     /// As [`Self::set`].
     pub fn remove_root(&self, face: &Face, survey: &Survey) -> Result<(), NetError> {
         match survey.bucket(face.index) {
+            Some(_) if survey.has_foreign_root(face) => self.lift(face, survey, &[]),
             Some(_) => {
                 let request = message::remove(face.index, ROOT, BUCKET);
                 self.change(request, 0, "remove limit of", &face.name)
@@ -105,12 +111,16 @@ impl Shapers {
         burst: Duration,
     ) -> Result<(), NetError> {
         let face = self.receiver(port, survey)?;
-        self.remove_root(face, survey)?;
-        self.bucket(&Survey::default(), face.index, shape, burst, port)
+        let place = (face.index, survey.place(face.index));
+        if survey.bucket(face.index).is_some() {
+            let request = message::remove(face.index, place.1, BUCKET);
+            self.change(request, 0, "renew limit of", port)?;
+        }
+        self.bucket_at(place, shape, burst, port)
     }
 
     /// An interface out of whose root its owner receives.
-    fn receiver<'a>(&self, port: &str, survey: &'a Survey) -> Result<&'a Face, NetError> {
+    pub(super) fn receiver<'a>(&self, port: &str, survey: &'a Survey) -> Result<&'a Face, NetError> {
         let face = self.face(port, survey)?;
         match self.way(face)? {
             Way::Redirected => Ok(face),

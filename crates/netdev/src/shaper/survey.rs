@@ -66,6 +66,8 @@ pub struct Survey {
     buckets: HashMap<u32, Bucket>,
     ingress: HashMap<u32, Cow<'static, str>>,
     foreign_roots: HashMap<u32, String>,
+    /// Buckets that hang at a class of another program's discipline: which class.
+    below: HashMap<u32, u32>,
     /// Interfaces whose counters or buckets are others than in the look before; none when anything may
     /// be.
     pub(super) moved: Option<BTreeSet<u32>>,
@@ -181,6 +183,7 @@ impl Survey {
     /// Takes a bucket read anew; false when there is none of ours.
     pub(super) fn renew(&mut self, index: u32, body: &[u8]) -> bool {
         self.buckets.remove(&index);
+        self.below.remove(&index);
         self.add(body).is_some() && self.buckets.contains_key(&index)
     }
 
@@ -199,8 +202,11 @@ impl Survey {
                 };
                 self.ingress.insert(index, kind);
             }
-            (ROOT, BUCKET) if kind == "tbf" => {
+            (parent, BUCKET) if kind == "tbf" => {
                 self.buckets.insert(index, bucket(attributes)?);
+                if parent != ROOT {
+                    self.below.insert(index, parent);
+                }
             }
             // Handle 0 is the kernel's own choice.
             (ROOT, handle) if handle != 0 => {
@@ -246,6 +252,11 @@ impl Survey {
 
     pub(super) fn ingress(&self, index: u32) -> Option<&str> {
         self.ingress.get(&index).map(AsRef::as_ref)
+    }
+
+    /// What the bucket of an interface hangs at, or would: its root where there is nothing else.
+    pub(super) fn place(&self, index: u32) -> u32 {
+        self.below.get(&index).copied().unwrap_or(ROOT)
     }
 
     pub(super) fn foreign_root(&self, index: u32) -> Option<&str> {
@@ -357,6 +368,15 @@ mod tests {
         assert_eq!((bucket.bytes, bucket.frames), (123_456, 99));
         assert_eq!((bucket.drops, bucket.backlog), (5, 3_000));
         assert_eq!(survey.foreign_root(7), None);
+        // Below a discipline of somebody else it is ours all the same.
+        let mut below = message.body.clone();
+        below[12..16].copy_from_slice(&0x1_0001u32.to_ne_bytes());
+        let mut survey = Survey::default();
+        survey.add(&below).unwrap();
+        assert_eq!((survey.place(7), survey.place(8)), (0x1_0001, ROOT));
+        assert_eq!(survey.bucket(7).unwrap().shape, shape);
+        assert!(survey.renew(7, &message.body));
+        assert_eq!(survey.place(7), ROOT);
         // Another handle is somebody else's.
         message.body[11] = 0x12;
         let mut survey = Survey::default();

@@ -19,7 +19,7 @@ use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::{Counts, Held};
 use nicety_police::{PortName, Sample, Seen};
 
-use super::theirs::{Found, Theirs, Watch};
+use super::theirs::{Found, Root, Theirs, Watch};
 use crate::totals::{owner_sent, sent_by};
 
 /// What to do with a limit that is there already.
@@ -198,7 +198,7 @@ impl Links {
             seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
             index: Some(face.index),
             place: Place::There(original.unwrap_or_else(|| port_value(&found))),
-            setup: self.theirs.setup(port, adopted.as_ref()),
+            setup: self.theirs.setup((Way::Sends, port), adopted.as_ref()),
             replaces: replaces && adopted.is_some(),
             packets: bucket.and_then(|bucket| bucket.shape.packets),
             adopted,
@@ -227,17 +227,23 @@ impl Links {
         if let Some(why) = received::unfit(name, &face.kind) {
             return Snapshot::without(Place::Unfit(why));
         }
+        let root = self.theirs.root(port);
         let found = survey.at_root(face);
-        let limit = match &found {
-            PortLimit::Limited(shape) => shape.rate,
-            PortLimit::Open => BitRate(0),
-            PortLimit::Foreign(kind) => {
-                return Snapshot::without(match self.theirs.at_root(port) {
-                    Some(what) => Place::Theirs(Box::new(what)),
-                    None => Place::Foreign(kind.clone()),
-                });
+        let limit = match (&found, &root) {
+            (_, Root::New(_) | Root::Anew) => return Snapshot::silent(None),
+            (PortLimit::Limited(shape), _) => shape.rate,
+            // Ours is to come below it, or in its place.
+            (PortLimit::Open, _) | (PortLimit::Foreign(_), Root::Adopted(_)) => BitRate(0),
+            (PortLimit::Foreign(_), Root::Refused(what)) => {
+                return Snapshot::without(Place::Theirs(what.clone()));
+            }
+            (PortLimit::Foreign(kind), Root::Nothing | Root::Held(_) | Root::Cleared) => {
+                return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };
+        let open = found == PortLimit::Open;
+        let original = self.theirs.original_received(port, &root, open);
+        let adopted = root.adopted();
         let bucket = survey.root_bucket(face);
         // What a tap or veth sends is what its owner receives.
         let now = sent_by(face);
@@ -245,24 +251,43 @@ impl Links {
             seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
             index: Some(face.index),
             packets: bucket.and_then(|bucket| bucket.shape.packets),
-            ..Snapshot::without(Place::There(port_value(&found)))
+            setup: self.theirs.setup((Way::Receives, port), adopted.as_ref()),
+            replaces: self.theirs.replaces(port) && adopted.is_some(),
+            adopted,
+            ..Snapshot::without(Place::There(original.unwrap_or_else(|| port_value(&found))))
         }
     }
 
     /// Sets a limit of what a port receives.
     pub(super) fn set_received(
         &self,
-        name: &str,
+        (port, name): (usize, &str),
         survey: &Survey,
         limit: Limit,
         how: How,
     ) -> Result<(), NetError> {
         let shape = limit.shape();
         let burst = limit.burst;
-        match how {
-            How::Renew => self.shapers.renew_received(name, survey, shape, burst),
-            How::Change => self.shapers.set_received(name, survey, shape, burst),
+        let shapers = &self.shapers;
+        match (how, self.theirs.root(port)) {
+            (How::Renew, _) => return shapers.renew_received(name, survey, shape, burst),
+            (How::Change, Root::Adopted(adopted)) => {
+                match adopted.under.filter(|_| !self.theirs.replaces(port)) {
+                    Some(under) => {
+                        shapers.set_received_below(name, survey, (shape, burst), under)?;
+                    }
+                    None => {
+                        let theirs = adopted.record();
+                        shapers.set_received_replacing(name, survey, (shape, burst), &theirs)?;
+                    }
+                }
+            }
+            (How::Change, _) => shapers.set_received(name, survey, shape, burst)?,
         }
+        if let Some(face) = survey.face(name) {
+            self.theirs.limited_received(port, face.index);
+        }
+        Ok(())
     }
 
     /// Sets a limit; `how` is what to do with one that is there.
@@ -293,7 +318,11 @@ impl Links {
     /// Goes on with limits of others that were replaced, by the names of ports and the numbers of their interfaces.
     pub fn resume(&self, mut replaced: BTreeMap<String, (u32, RecordedLimit)>) {
         for (port, name) in self.names.iter().enumerate() {
-            if let Some((index, limit)) = replaced.remove(&name.to_string()) {
+            let name = name.to_string();
+            if let Some((index, limit)) = replaced.remove(&received::noted(&name)) {
+                self.theirs.resume_received(port, index, limit);
+            }
+            if let Some((index, limit)) = replaced.remove(&name) {
                 self.theirs.resume(port, index, limit);
             }
         }
@@ -305,11 +334,14 @@ impl Links {
     /// When the kernel refuses it.
     pub fn give_back(
         &self,
-        name: &str,
+        (name, way): (&str, Way),
         survey: &Survey,
         limit: &RecordedLimit,
     ) -> Result<GivenBack, NetError> {
-        self.shapers.give_back(name, survey, limit)
+        match way {
+            Way::Sends => self.shapers.give_back(name, survey, limit),
+            Way::Receives => self.shapers.give_back_received(name, survey, limit),
+        }
     }
 
     /// All interfaces and what limits them.

@@ -72,6 +72,26 @@ impl Kernel {
         self.read().is_some_and(all)
     }
 
+    /// Disciplines and classes at the root, with their numbers, and without what the kernel counts.
+    pub fn roots(&self) -> Vec<Vec<u8>> {
+        let Some((control, _)) = self.read() else {
+            return Vec::new();
+        };
+        let blank = |raw: &Vec<u8>| {
+            let (header, attributes) = raw.split_at(20);
+            [header, &blanked(attributes, &ROOT)].concat()
+        };
+        let at_root = control
+            .qdiscs
+            .iter()
+            .filter(|qdisc| qdisc.parent != Handle::INGRESS);
+        let classes = control.classes.iter().map(|class| blank(&class.raw));
+        at_root
+            .map(|qdisc| blank(&qdisc.raw))
+            .chain(classes)
+            .collect()
+    }
+
     /// What limits it; an empty discipline does not.
     pub fn state(&self) -> State {
         let Some((control, rate)) = self
@@ -112,6 +132,18 @@ const QDISC: Shape = Shape {
     counted: &[3, 7],
     below: &[],
     words: None,
+};
+/// TCA_STATS, XSTATS and STATS2; TCA_OPTIONS.
+const ROOT: Shape = Shape {
+    counted: &[3, 4, 7],
+    below: &[(2, &CLASSFUL)],
+    words: None,
+};
+/// Of TCA_HTB_INIT the frames that no class has taken.
+const CLASSFUL: Shape = Shape {
+    counted: &[],
+    below: &[],
+    words: Some((2, &[16])),
 };
 const FILTER: Shape = Shape {
     counted: &[3, 7],
