@@ -1,0 +1,86 @@
+//! How near a flood of small packets comes to its limit of packets, also while the processors are busy.
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nicety_netdev::link::Links;
+use serde_json::{Map, Value, json};
+
+use crate::flows::SINK;
+use crate::rig::Rig;
+use crate::{UPLINK, number, watch};
+
+/// Packets a second.
+const LIMITS: [u64; 3] = [2_000, 20_000, 60_000];
+const SETTLED: Duration = Duration::from_secs(3);
+const AIM: f64 = 0.01;
+
+/// One tenant floods as fast as the system sends, with as many busy threads as there are CPUs, and with none.
+pub fn measure(figures: &mut Map<String, Value>) -> Result<()> {
+    let time = Duration::from_secs(number("NICETY_BENCH_SECONDS")?.unwrap_or(10) as u64);
+    println!(
+        "\nA flood of datagrams of 18 bytes held to packets a second, over {} s; what passed beside the limit\n\
+         {:<12}{:>14}{:>18}",
+        time.as_secs(),
+        "limit",
+        "CPUs idle",
+        "all CPUs busy"
+    );
+    for limit in LIMITS {
+        watch::phase("packets", 2 * (SETTLED + time) + Duration::from_secs(20));
+        print!("{limit:<12}");
+        for busy in [false, true] {
+            let error = error(limit, busy, time)?;
+            print!("{:>+width$.2} %", 100.0 * error, width = if busy { 16 } else { 12 });
+            let word = if busy { "busy" } else { "idle" };
+            figures.insert(format!("packets_{limit}_pps_{word}_error"), json!(error));
+        }
+        println!();
+    }
+    println!("aim: within {:.0} %", 100.0 * AIM);
+    Ok(())
+}
+
+/// By how much what passes is above the limit, as a part of it.
+fn error(limit: u64, busy: bool, time: Duration) -> Result<f64> {
+    let rig = Rig::new(&["a"], UPLINK)?;
+    let policy = format!(
+        "[link]\ncapacity = \"{UPLINK}mbit\"\nperiod = \"500ms\"\n\
+         [[tenant]]\nname = \"a\"\nports = \"a1\"\nmax_pps = {limit}\n"
+    );
+    let held = rig.daemon(&policy)?;
+    let from = rig.tenant("a").context("the tenant")?;
+    let socket = from.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)))??;
+    socket.connect((SINK, 9))?;
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let over = AtomicBool::new(false);
+    let passed = std::thread::scope(|scope| {
+        let going = || !over.load(Ordering::Relaxed);
+        scope.spawn(|| {
+            while going() {
+                // What finds no room is not sent, and refusals of the far side do not matter.
+                let _ = socket.send(&[0; 18]);
+            }
+        });
+        for _ in 0..if busy { cpus } else { 0 } {
+            scope.spawn(|| {
+                while going() {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let links = Links::open(&rig.hub)?;
+        let read = || Ok::<_, anyhow::Error>(links.get("u1")?.counters.tx_packets);
+        std::thread::sleep(SETTLED);
+        let first = read();
+        let begin = Instant::now();
+        std::thread::sleep(time);
+        let (last, seconds) = (read(), begin.elapsed().as_secs_f64());
+        over.store(true, Ordering::Relaxed);
+        Ok::<_, anyhow::Error>((last? - first?) as f64 / seconds)
+    })?;
+    drop(held);
+    Ok(passed / limit as f64 - 1.0)
+}
