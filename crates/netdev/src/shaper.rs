@@ -29,7 +29,7 @@ use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
-use message::{BUCKET, FIRST, INGRESS, ROOT, Redirect, Target};
+use message::{BUCKET, FIRST, INGRESS, Redirect, Target};
 
 pub use changes::{ChangeListener, Changes};
 pub use refresh::{Limits, SurveyRequest};
@@ -352,12 +352,22 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
         let holder = self.holder(face, survey)?;
-        if let Some(index) = holder.filter(|index| survey.bucket(*index).is_some()) {
-            let request = message::remove(index, ROOT, BUCKET);
-            self.change(request, 0, "renew limit of", port)?;
-            self.bucket(&Survey::default(), index, shape, burst, port)?;
+        match holder.filter(|index| survey.bucket(*index).is_some()) {
+            Some(index) => self.renew_at((index, survey.place(index)), shape, burst, port),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    fn renew_at(
+        &self,
+        place: (u32, u32),
+        shape: Shape,
+        burst: Duration,
+        port: &str,
+    ) -> Result<(), NetError> {
+        let request = message::remove(place.0, place.1, BUCKET);
+        self.change(request, 0, "renew limit of", port)?;
+        self.bucket_at(place, shape, burst, port)
     }
 
     /// Takes a limit away, if there is one of ours.

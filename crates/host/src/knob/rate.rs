@@ -101,7 +101,7 @@ impl Knobs {
                 let shapers = Shapers::open(&self.ns)?;
                 let survey = shapers.survey()?;
                 if let Ok(theirs) = value.parse::<RecordedLimit>() {
-                    shapers.give_back_received(interface, &survey, &theirs)?;
+                    shapers.give_back(interface, &survey, &theirs)?;
                     return Ok(());
                 }
                 match (port_shape(value), value) {

@@ -112,6 +112,9 @@ impl Shapers {
         theirs: &RecordedLimit,
     ) -> Result<GivenBack, NetError> {
         let face = self.face(port, survey)?;
+        if theirs.is_at_root() {
+            return self.give_back_root(port, survey, theirs);
+        }
         let made = survey.made_for(face.index);
         let there = match survey.ingress(face.index) {
             Some("ingress") => self.there(face, made)?,

@@ -112,11 +112,10 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let face = self.receiver(port, survey)?;
         let place = (face.index, survey.place(face.index));
-        if survey.bucket(face.index).is_some() {
-            let request = message::remove(face.index, place.1, BUCKET);
-            self.change(request, 0, "renew limit of", port)?;
+        match survey.bucket(face.index) {
+            Some(_) => self.renew_at(place, shape, burst, port),
+            None => self.bucket_at(place, shape, burst, port),
         }
-        self.bucket_at(place, shape, burst, port)
     }
 
     /// An interface out of whose root its owner receives.

@@ -1,5 +1,5 @@
-//! Limits of what a port receives where another program has a discipline at the root: below it, or in its place until
-//! it is given back.
+//! Limits at a root where another program has a discipline: below it, or in its place until it is given back. They are of
+//! what the owner of a tap or veth receives, and of what the owner of a macvtap sends.
 //!
 //! Below means at its only class: what it lets pass has passed nicety's bucket, and it stays whatever becomes of
 //! nicety. Whatever changes, changes in one datagram: however a program ends, one of both holds.
@@ -21,18 +21,18 @@ const INSTEAD: u16 = NLM_F_CREATE | NLM_F_REPLACE;
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
 
 impl Shapers {
-    /// Limits what the owner of a tap or veth receives below another program's limit, at the class `under`.
+    /// Limits a port at its root below another program's limit, at the class `under`.
     ///
     /// # Errors
     /// As [`Self::received`]; [`NetError::Kernel`] when that class is gone.
-    pub fn set_received_below(
+    pub fn set_root_below(
         &self,
         port: &str,
         survey: &Survey,
         (shape, burst): (Shape, Duration),
         under: Handle,
     ) -> Result<(), NetError> {
-        let face = self.receiver(port, survey)?;
+        let face = self.face(port, survey)?;
         self.bucket_at((face.index, under.0), shape, burst, port)
     }
 
@@ -40,14 +40,14 @@ impl Shapers {
     ///
     /// # Errors
     /// As [`Self::received`]; [`NetError::Kernel`] when what is at the root is not `theirs` any more, which is left.
-    pub fn set_received_replacing(
+    pub fn set_root_replacing(
         &self,
         port: &str,
         survey: &Survey,
         (shape, burst): (Shape, Duration),
         theirs: &RecordedLimit,
     ) -> Result<(), NetError> {
-        let face = self.receiver(port, survey)?;
+        let face = self.face(port, survey)?;
         let recorded = theirs.parts.first().map(Recorded::body).unwrap_or_default();
         if !same(&self.at_parent(face, ROOT, LIMIT)?.body, recorded) {
             let why = "another program is changing its limit".to_owned();
@@ -61,13 +61,13 @@ impl Shapers {
     /// # Errors
     /// As [`Self::received`], and when the kernel does not make the limit as it was: then the port keeps the one it
     /// has.
-    pub fn give_back_received(
+    pub fn give_back_root(
         &self,
         port: &str,
         survey: &Survey,
         theirs: &RecordedLimit,
     ) -> Result<GivenBack, NetError> {
-        let face = self.receiver(port, survey)?;
+        let face = self.face(port, survey)?;
         let ours = survey.bucket(face.index);
         match (survey.has_foreign_root(face), ours) {
             (false, None) => Ok(GivenBack::Nothing),

@@ -8,7 +8,7 @@
 pub(crate) mod root;
 
 use libc::{RTM_DELTFILTER, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
-use nicety_model::traffic_control::{Handle, NoWayBack, Recorded};
+use nicety_model::traffic_control::{NoWayBack, Recorded};
 
 use super::parse::{TCA_BASIC_EMATCHES, TCA_CHAIN, matches_all};
 use crate::raw::{Attributes, RawMessage, text, u32_at};
@@ -75,11 +75,7 @@ fn option(kind: &str, attribute: u16) -> Option<How> {
 /// # Errors
 /// Why not.
 pub fn can_return(parts: &[Recorded]) -> Result<(), NoWayBack> {
-    let at_root = |part: &Recorded| {
-        let parent = u32_at(part.body(), 12);
-        matches!(part, Recorded::Qdisc(_)) && parent == Some(Handle::ROOT.0)
-    };
-    if parts.first().is_some_and(at_root) {
+    if parts.first().is_some_and(Recorded::is_root) {
         return root::requests(parts).map(|_| ());
     }
     for part in parts {

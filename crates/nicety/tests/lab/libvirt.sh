@@ -55,7 +55,7 @@ daemon() {
     wait_for "a limit of nicety's" 'tc qdisc show dev vnet0 | grep -q "tbf 6e63: "'
 }
 below() { tc qdisc show dev vnet0 | grep -o "$1" || { tc qdisc show dev vnet0; exit 1; }; }
-periods() { nicety police status --json --state $state | grep -o '"periods": [0-9]*' | grep -o '[0-9]*'; }
+periods() { nicety police status --json --state $state | grep -o '"periods": [0-9]*' | grep -o '[0-9]*' | head -n 1; }
 # tune WORDS LINE: until the daemon has said so.
 tune() {
     before=$(periods)

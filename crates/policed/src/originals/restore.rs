@@ -136,13 +136,8 @@ pub(super) fn current_name<'a>(
 }
 
 /// Gives back the limit of another program.
-fn give_back(
-    links: &Links,
-    survey: &Survey,
-    port: (&str, Way),
-    theirs: &RecordedLimit,
-) -> Outcome {
-    match links.give_back(port, survey, theirs) {
+fn give_back(links: &Links, survey: &Survey, name: &str, theirs: &RecordedLimit) -> Outcome {
+    match links.give_back(name, survey, theirs) {
         Ok(GivenBack::Back) => Outcome::Restored,
         Ok(GivenBack::Theirs | GivenBack::Nothing) => Outcome::Untouched,
         Err(error) if error.is_not_found() => Outcome::Gone,
@@ -169,7 +164,7 @@ pub(super) fn write(
     };
     let theirs = value.parse::<RecordedLimit>().ok();
     if let (Some(theirs), Some(_)) = (&theirs, &found) {
-        return give_back(links, survey, (name, way), theirs);
+        return give_back(links, survey, name, theirs);
     }
     if let Some(outcome) = without_writing(value, found.as_deref()) {
         if outcome == Outcome::Untouched && value == "none" {

@@ -19,7 +19,7 @@ use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::{Counts, Held};
 use nicety_police::{PortName, Sample, Seen};
 
-use super::theirs::{Found, Root, Theirs, Watch};
+use super::theirs::{Found, MACVTAP, Root, Theirs, Watch};
 use crate::totals::{owner_sent, sent_by};
 
 /// What to do with a limit that is there already.
@@ -165,7 +165,11 @@ impl Links {
             let why = format!("{name} is no tap, veth or macvtap; see nicety vf list");
             return Snapshot::without(Place::Unfit(why));
         };
-        let theirs = self.theirs.at(port);
+        let root = (face.kind == MACVTAP).then(|| self.theirs.root(port));
+        let theirs = match &root {
+            Some(root) => root.clone().into(),
+            None => self.theirs.at(port),
+        };
         if theirs == Found::Anew {
             return Snapshot::silent(None);
         }
@@ -184,9 +188,11 @@ impl Links {
                 return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };
-        let original = self
-            .theirs
-            .original(port, &theirs, found == PortLimit::Open);
+        let open = found == PortLimit::Open;
+        let original = match &root {
+            Some(root) => self.theirs.original_at_root(port, root, open),
+            None => self.theirs.original(port, &theirs, open),
+        };
         let adopted = theirs.adopted();
         let interface = owner_sent(face);
         let mut now = interface;
@@ -242,7 +248,7 @@ impl Links {
             }
         };
         let open = found == PortLimit::Open;
-        let original = self.theirs.original_received(port, &root, open);
+        let original = self.theirs.original_at_root(port, &root, open);
         let adopted = root.adopted();
         let bucket = survey.root_bucket(face);
         // What a tap or veth sends is what its owner receives.
@@ -266,26 +272,39 @@ impl Links {
         limit: Limit,
         how: How,
     ) -> Result<(), NetError> {
-        let shape = limit.shape();
-        let burst = limit.burst;
-        let shapers = &self.shapers;
-        match (how, self.theirs.root(port)) {
-            (How::Renew, _) => return shapers.renew_received(name, survey, shape, burst),
-            (How::Change, Root::Adopted(adopted)) => {
+        let (shape, burst) = (limit.shape(), limit.burst);
+        match how {
+            How::Renew => self.shapers.renew_received(name, survey, shape, burst),
+            How::Change => self.set_at_root((port, name), survey, limit, |shapers| {
+                shapers.set_received(name, survey, shape, burst)
+            }),
+        }
+    }
+
+    /// Sets a limit at a root: below another program's there or in its place, and as `otherwise` does where there is
+    /// none.
+    fn set_at_root(
+        &self,
+        (port, name): (usize, &str),
+        survey: &Survey,
+        limit: Limit,
+        otherwise: impl FnOnce(&Shapers) -> Result<(), NetError>,
+    ) -> Result<(), NetError> {
+        let to = (limit.shape(), limit.burst);
+        match self.theirs.root(port) {
+            Root::Adopted(adopted) => {
                 match adopted.under.filter(|_| !self.theirs.replaces(port)) {
-                    Some(under) => {
-                        shapers.set_received_below(name, survey, (shape, burst), under)?;
-                    }
+                    Some(under) => self.shapers.set_root_below(name, survey, to, under)?,
                     None => {
                         let theirs = adopted.record();
-                        shapers.set_received_replacing(name, survey, (shape, burst), &theirs)?;
+                        self.shapers.set_root_replacing(name, survey, to, &theirs)?;
                     }
                 }
             }
-            (How::Change, _) => shapers.set_received(name, survey, shape, burst)?,
+            _ => otherwise(&self.shapers)?,
         }
         if let Some(face) = survey.face(name) {
-            self.theirs.limited_received(port, face.index);
+            self.theirs.limited_at_root(port, face.index);
         }
         Ok(())
     }
@@ -301,6 +320,12 @@ impl Links {
         let shape = limit.shape();
         let burst = limit.burst;
         let shapers = &self.shapers;
+        let is_rooted = (survey.face(name)).is_some_and(|face| face.kind == MACVTAP);
+        if is_rooted && how == How::Change {
+            return self.set_at_root((port, name), survey, limit, |shapers| {
+                shapers.set_in(name, survey, shape, burst)
+            });
+        }
         match (how, self.theirs.at(port)) {
             (How::Renew, _) => return shapers.renew(name, survey, shape, burst),
             (How::Change, Found::Adopted(adopted)) if self.theirs.replaces(port) => {
@@ -319,11 +344,14 @@ impl Links {
     pub fn resume(&self, mut replaced: BTreeMap<String, (u32, RecordedLimit)>) {
         for (port, name) in self.names.iter().enumerate() {
             let name = name.to_string();
-            if let Some((index, limit)) = replaced.remove(&received::noted(&name)) {
-                self.theirs.resume_received(port, index, limit);
-            }
-            if let Some((index, limit)) = replaced.remove(&name) {
-                self.theirs.resume(port, index, limit);
+            for noted in [received::noted(&name), name] {
+                match replaced.remove(&noted) {
+                    Some((index, limit)) if limit.is_at_root() => {
+                        self.theirs.resume_at_root(port, index, limit);
+                    }
+                    Some((index, limit)) => self.theirs.resume(port, index, limit),
+                    None => {}
+                }
             }
         }
     }
@@ -334,14 +362,11 @@ impl Links {
     /// When the kernel refuses it.
     pub fn give_back(
         &self,
-        (name, way): (&str, Way),
+        name: &str,
         survey: &Survey,
         limit: &RecordedLimit,
     ) -> Result<GivenBack, NetError> {
-        match way {
-            Way::Sends => self.shapers.give_back(name, survey, limit),
-            Way::Receives => self.shapers.give_back_received(name, survey, limit),
-        }
+        self.shapers.give_back(name, survey, limit)
     }
 
     /// All interfaces and what limits them.

@@ -24,6 +24,9 @@ use roots::Roots;
 
 pub(super) use roots::Root;
 
+/// Kind of the interfaces that are limited at their root, since they send what their owner sends.
+pub(super) const MACVTAP: &str = "macvtap";
+
 /// What is known of the ports, as it was when filters were looked at last.
 #[derive(Debug)]
 pub(super) struct Theirs {
@@ -192,8 +195,10 @@ impl Theirs {
         let may_be_theirs = |(port, face): &(usize, &Face)| {
             let own = survey.limiter_of(face).is_some();
             let adopting = self.says(*port).adopt != Adopt::Refuse;
+            let at_root = face.kind == MACVTAP;
             let known = || self.found.borrow().contains_key(port) || taken.contains_key(port);
             match survey.ingress_kind(face) {
+                _ if at_root => false,
                 Some(_) => !own || adopting,
                 None => adopting && known(),
             }

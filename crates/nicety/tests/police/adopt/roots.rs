@@ -2,6 +2,7 @@
 //! back byte for byte.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -44,7 +45,7 @@ fn comes(far: &Far) -> bool {
     let before = received();
     let mut looks = 0..100;
     looks.any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
         received() > before
     })
 }
@@ -156,4 +157,70 @@ fn what_is_received_is_limited_in_the_place_of_theirs_until_it_is_given_back() {
     assert!(far.sh(ROOTS).contains("tbf 1: root refcnt"), "{}", far.sh(ROOTS));
     assert!(comes(&far));
     drop(flood);
+}
+
+/// A macvtap over a veth of its own, with a neighbour that nobody is.
+const MACVTAP: &str = "set -e
+    ip link add x1 type veth peer name x0; ip link set x0 up; ip link set x1 up
+    ip link add link x1 name mv type macvtap; ip link set mv up
+    ip address add 198.51.100.1/24 dev mv
+    ip neighbour add 198.51.100.9 lladdr 02:00:00:00:00:77 dev mv
+    tc qdisc add dev mv root handle 1: tbf rate 3mbit burst 16kb limit 64kb";
+const FLOOD: &str = "timeout 1 bash -c 'exec dd if=/dev/zero bs=1400 >/dev/udp/198.51.100.9/9' 2>/dev/null || true";
+const CAME: &str = "cat /proc/net/dev | grep x0: | tr -s ' ' | cut -d' ' -f3";
+
+#[test]
+fn what_a_macvtap_sends_is_limited_below_theirs_and_in_its_place() {
+    let _alone = alone();
+    let test = "what_a_macvtap_sends_is_limited_below_theirs_and_in_its_place";
+    let Some(far) = Far::new(test, "") else {
+        return;
+    };
+    let made = far.sh(&format!("({MACVTAP}) 2>&1 && echo made || true"));
+    if !made.ends_with("made\n") {
+        println!("SKIP {test}: this kernel has no macvtap: {made}");
+        return;
+    }
+    let shown = || far.sh("tc qdisc show dev mv; tc class show dev mv");
+    let before = shown();
+    let write = |adopt: &str| {
+        let keys = "cap = \"5mbit\"";
+        let policy = policy(adopt, keys).replace("\"a1\"", "\"mv\"");
+        fs::write(far.uplink.path("policy.toml"), policy).unwrap();
+    };
+    write("refuse");
+    let file = far.uplink.path("policy.toml");
+    let refused = far.uplink.police(&["run", file.to_str().unwrap()]).run();
+    refused.assert_code(2);
+    let line = refused.only_line();
+    let wanted = "tc limits mv to 3mbit already; write adopt = \"cap\" to share below that, or remove it: tc qdisc \
+                  del dev mv root";
+    assert!(line.ends_with(wanted), "{line}");
+    // Bytes that a flood of a second has brought to the other end, and what a rate would have.
+    let came = || far.sh(CAME).trim().parse::<u64>().unwrap();
+    let flooded = || {
+        let (begin, before) = (Instant::now(), came());
+        far.sh(FLOOD);
+        (came() - before, begin.elapsed().as_secs_f64())
+    };
+    for (adopt, place, mbit) in [("cap", "parent 1:1", 3.0), ("replace", "root", 5.0)] {
+        write(adopt);
+        let mut daemon = far.uplink.daemon(&[]);
+        let now = shown();
+        assert!(now.contains(&format!("tbf 6e63: {place}")), "{now}");
+        let said = match adopt {
+            "cap" => "port mv: tc limits it to 3mbit; it shares below that",
+            _ => "port mv: tc limited it to 3mbit; nicety does that now and gives it back at the end",
+        };
+        daemon.until(said, |daemon| daemon.stderr().contains(said));
+        let (bytes, seconds) = flooded();
+        let most = mbit * 1e6 / 8.0 * seconds + 2.0 * 163_840.0;
+        assert!(bytes > 100_000 && (bytes as f64) < most, "{bytes} in {seconds} s");
+        daemon.signal(Signal::KILL);
+        daemon.wait();
+        assert!(shown().contains("6e63:"));
+        far.uplink.police(&["restore"]).run().assert_code(0);
+        assert_eq!(shown(), before);
+    }
+    far.sh("ip link del x1");
 }

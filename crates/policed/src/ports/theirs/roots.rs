@@ -1,4 +1,5 @@
-//! What others have at the roots of ports of which nicety is to limit what they receive.
+//! What others have at the roots of ports where nicety is to limit: what the owner of a tap or veth receives, and what
+//! the owner of a macvtap sends.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,7 @@ use nicety_police::adopt::{self, Adopted, Interface, Unknown};
 use nicety_police::original::{TAKEN_AWAY, THEIRS};
 use nicety_police::policy::Adopt;
 
-use super::{Taken, Theirs, Watch};
+use super::{Found, MACVTAP, Taken, Theirs, Watch};
 
 /// As it was at the last look at everything.
 #[derive(Debug, Default)]
@@ -79,6 +80,20 @@ impl Root {
     }
 }
 
+/// Of what the owner of a macvtap sends.
+impl From<Root> for Found {
+    fn from(root: Root) -> Self {
+        match root {
+            Root::Nothing => Self::Nothing,
+            Root::New(_) | Root::Anew => Self::Anew,
+            Root::Adopted(adopted) => Self::Adopted(adopted),
+            Root::Held(adopted) => Self::Held(adopted),
+            Root::Cleared => Self::Cleared,
+            Root::Refused(what) => Self::Refused(what),
+        }
+    }
+}
+
 /// Why a limit cannot be taken over.
 fn refusal(adopted: &Adopted, adopt: Adopt) -> Option<Unknown> {
     let bars = adopted.bars().filter(|_| adopt == Adopt::Cap);
@@ -93,10 +108,10 @@ fn refusal(adopted: &Adopted, adopt: Adopt) -> Option<Unknown> {
 }
 
 impl Theirs {
-    /// Looks at the roots of ports of which nicety is to limit what they receive. What cannot be read is as it was;
+    /// Looks at the roots of ports that nicety is to limit there. What cannot be read is as it was;
     /// where nothing was known it is somebody else's, and not touched.
     pub(super) fn look_at_roots(&self, ports: &[(usize, &Face)], survey: &Survey) -> Watch {
-        let limited = |(port, _): &&(usize, &Face)| self.receives(*port);
+        let limited = |(port, face): &&(usize, &Face)| face.kind == MACVTAP || self.receives(*port);
         let limited: Vec<&(usize, &Face)> = ports.iter().filter(limited).collect();
         let roots = &self.roots;
         let mut taken = roots.taken.borrow_mut();
@@ -168,7 +183,7 @@ impl Theirs {
     }
 
     /// Goes on with what was at the root of a port.
-    pub(in crate::ports) fn resume_received(&self, port: usize, index: u32, limit: RecordedLimit) {
+    pub(in crate::ports) fn resume_at_root(&self, port: usize, index: u32, limit: RecordedLimit) {
         let taken = Taken {
             index,
             text: limit.to_string(),
@@ -177,12 +192,12 @@ impl Theirs {
         self.roots.taken.borrow_mut().insert(port, taken);
     }
 
-    /// What a port receives is limited now.
-    pub(in crate::ports) fn limited_received(&self, port: usize, index: u32) {
+    /// A port is limited at its root now.
+    pub(in crate::ports) fn limited_at_root(&self, port: usize, index: u32) {
         let mut found = self.roots.found.borrow_mut();
         match found.get(&port).cloned() {
             Some(Root::Adopted(adopted)) => {
-                self.resume_received(port, index, adopted.record());
+                self.resume_at_root(port, index, adopted.record());
                 found.insert(port, Root::Held(adopted));
             }
             Some(Root::Cleared) => {
@@ -195,7 +210,7 @@ impl Theirs {
 
     /// What is given back to the root of a port in the words of its setting; none where that is what is found there.
     /// `open` is whether nothing limits it.
-    pub(in crate::ports) fn original_received(
+    pub(in crate::ports) fn original_at_root(
         &self,
         port: usize,
         root: &Root,
