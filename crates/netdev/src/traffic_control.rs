@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libc::{RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
 use netlink_sys::protocols::NETLINK_ROUTE;
-use nicety_model::traffic_control::{Filter, Handle, Qdisc, Recorded, RecordedLimit, TrafficControl};
+use nicety_model::traffic_control::{
+    Filter, Handle, Qdisc, Recorded, RecordedLimit, TrafficControl,
+};
 
 use crate::net_error::NetError;
 use crate::netlink::Channel;
@@ -138,7 +140,9 @@ pub fn control_of(limit: &RecordedLimit) -> TrafficControl {
     for part in &limit.parts {
         match part {
             Recorded::Qdisc(body) => {
-                control.qdiscs.extend(parse::qdisc(body).map(|(_, qdisc)| qdisc));
+                control
+                    .qdiscs
+                    .extend(parse::qdisc(body).map(|(_, qdisc)| qdisc));
             }
             Recorded::Class(body) => control.classes.extend(parse::class(body)),
             Recorded::Filter(body) => control.filters.extend(parse::filter(body)),
@@ -187,7 +191,12 @@ pub fn hostile(bytes: &[u8]) {
         let qdiscs = control.qdiscs.iter();
         let parts: Vec<Recorded> = qdiscs
             .map(|qdisc| Recorded::Qdisc(qdisc.raw.clone()))
-            .chain(control.classes.iter().map(|class| Recorded::Class(class.raw.clone())))
+            .chain(
+                control
+                    .classes
+                    .iter()
+                    .map(|class| Recorded::Class(class.raw.clone())),
+            )
             .collect();
         let _ = replay::root::requests(&parts);
         let _ = (index, control.redirects().count());

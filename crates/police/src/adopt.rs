@@ -132,10 +132,11 @@ impl Adopted {
     pub fn bars(&self) -> Option<Unknown> {
         let (by, most, priority) = (self.by, self.most(), self.priority);
         match self.way {
-            Way::Sends => {
-                (priority <= FIRST).then_some(Unknown::First { by, most, priority })
-            }
-            Way::Receives => self.under.is_none().then_some(Unknown::Several { by, most }),
+            Way::Sends => (priority <= FIRST).then_some(Unknown::First { by, most, priority }),
+            Way::Receives => self
+                .under
+                .is_none()
+                .then_some(Unknown::Several { by, most }),
         }
     }
 

@@ -316,9 +316,7 @@ impl Cluster {
         };
         let guarded = |name: &str| names.contains_key(name);
         let told = match self.guard.take() {
-            Some(mut guard) => guard
-                .follow(policy, &self.ports, guarded)
-                .map(|()| guard),
+            Some(mut guard) => guard.follow(policy, &self.ports, guarded).map(|()| guard),
             None => Guard::start(policy, &self.ports, guarded),
         };
         self.guarding = self.orders.deadline.or(self.guarding);

@@ -119,7 +119,11 @@ impl Shapers {
     }
 
     /// An interface out of whose root its owner receives.
-    pub(super) fn receiver<'a>(&self, port: &str, survey: &'a Survey) -> Result<&'a Face, NetError> {
+    pub(super) fn receiver<'a>(
+        &self,
+        port: &str,
+        survey: &'a Survey,
+    ) -> Result<&'a Face, NetError> {
         let face = self.face(port, survey)?;
         match self.way(face)? {
             Way::Redirected => Ok(face),

@@ -112,7 +112,10 @@ fn one(place: Place, figures: &mut Map<String, Value>) -> Result<()> {
         let start = Instant::now();
         batch(&rig.hub, "tc", &again)?;
         let written = start.elapsed();
-        followed.push((written.as_secs_f64(), until_taken((place, &indexes), &controls, start)?));
+        followed.push((
+            written.as_secs_f64(),
+            until_taken((place, &indexes), &controls, start)?,
+        ));
     }
     followed.sort_by(|one, other| one.1.total_cmp(&other.1));
     let (written, all) = followed[ROUNDS / 2];

@@ -19,7 +19,12 @@ const CALLS: u32 = 15;
 
 /// What a daemon does besides, in its policy: for all, and for each tenant.
 const BESIDES: [(&str, &str, &str, &str); 3] = [
-    ("what they receive limited too", "received", "", "rx_max = \"5gbit\"\n"),
+    (
+        "what they receive limited too",
+        "received",
+        "",
+        "rx_max = \"5gbit\"\n",
+    ),
     ("bills kept", "bills", "[bills]\n", ""),
     ("both", "both", "[bills]\n", "rx_max = \"5gbit\"\n"),
 ];
@@ -52,11 +57,9 @@ impl Veths {
 
     /// A daemon that samples them ten times a second, once its limiters are made.
     fn held(&self, for_all: &str, for_each: &str) -> Result<Held> {
-        let mut policy =
-            format!("[link]\ncapacity = \"10gbit\"\nperiod = \"100ms\"\n{for_all}");
+        let mut policy = format!("[link]\ncapacity = \"10gbit\"\nperiod = \"100ms\"\n{for_all}");
         for port in 0..self.ports {
-            policy +=
-                &format!("[[tenant]]\nname = \"{port}\"\nports = \"p{port}\"\n{for_each}");
+            policy += &format!("[[tenant]]\nname = \"{port}\"\nports = \"p{port}\"\n{for_each}");
         }
         let held = self.rig.daemon(&policy)?;
         std::thread::sleep(Duration::from_secs(3));
@@ -123,7 +126,10 @@ pub fn measure(figures: &mut Map<String, Value>, ratios: &mut Map<String, Value>
             shares.push((cpu_seconds(id)? - before) / begin.elapsed().as_secs_f64());
         }
         let (share, memory) = (median(&mut shares), memory_mb(id)?);
-        println!("{words:<32}{:.2} % of a core, {memory:.1} MB", 100.0 * share);
+        println!(
+            "{words:<32}{:.2} % of a core, {memory:.1} MB",
+            100.0 * share
+        );
         figures.insert(format!("cost_256_ports_{key}_core_ratio"), json!(share));
         figures.insert(format!("cost_256_ports_{key}_memory_mb"), json!(memory));
     }

@@ -33,7 +33,11 @@ pub fn measure(figures: &mut Map<String, Value>) -> Result<()> {
         print!("{limit:<12}");
         for busy in [false, true] {
             let error = error(limit, busy, time)?;
-            print!("{:>+width$.2} %", 100.0 * error, width = if busy { 16 } else { 12 });
+            print!(
+                "{:>+width$.2} %",
+                100.0 * error,
+                width = if busy { 16 } else { 12 }
+            );
             let word = if busy { "busy" } else { "idle" };
             figures.insert(format!("packets_{limit}_pps_{word}_error"), json!(error));
         }

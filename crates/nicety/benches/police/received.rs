@@ -66,9 +66,8 @@ pub fn measure(figures: &mut Map<String, Value>) -> Result<()> {
 fn build(rig: &Rig, (owners, far): (&NetNs, &Links), ports: usize) -> Result<String> {
     let links = Links::open(&rig.hub)?;
     let bridge = links.get("sw")?.index;
-    let mut policy = format!(
-        "[link]\ncapacity = \"{LINK}mbit\"\nheadroom = {HEADROOM}\nperiod = \"500ms\"\n"
-    );
+    let mut policy =
+        format!("[link]\ncapacity = \"{LINK}mbit\"\nheadroom = {HEADROOM}\nperiod = \"500ms\"\n");
     let (mut neighbours, mut forward) = (String::new(), String::new());
     for port in 0..ports {
         let (near, end) = (format!("p{port}"), format!("g{port}"));
@@ -95,7 +94,11 @@ fn build(rig: &Rig, (owners, far): (&NetNs, &Links), ports: usize) -> Result<Str
             "[[tenant]]\nname = \"{port}\"\nports = \"{near}\"\nrx_max = \"{MOST}\""
         )?;
     }
-    batch(&rig.sink, "ip", &format!("address add 10.9.0.1/16 dev u0\n{neighbours}"))?;
+    batch(
+        &rig.sink,
+        "ip",
+        &format!("address add 10.9.0.1/16 dev u0\n{neighbours}"),
+    )?;
     batch(&rig.hub, "bridge", &forward)?;
     Ok(policy)
 }
@@ -132,7 +135,10 @@ fn rates(far: &Links, ports: usize, time: Duration) -> Result<Vec<f64>> {
     let read = || -> Result<Vec<u64>> {
         let mut bytes = vec![0; ports];
         for link in far.list()? {
-            let port = link.name.strip_prefix('g').and_then(|port| port.parse().ok());
+            let port = link
+                .name
+                .strip_prefix('g')
+                .and_then(|port| port.parse().ok());
             if let Some(of) = port.and_then(|port: usize| bytes.get_mut(port)) {
                 *of = link.counters.rx_bytes;
             }

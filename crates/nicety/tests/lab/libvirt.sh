@@ -89,5 +89,17 @@ wait $police
 tail -n 1 "$out/log"
 tc qdisc show dev vnet0 | grep 6e63 || echo "stopped"
 
+# In the place of theirs, which comes back as it was.
+shown() { tc qdisc show dev vnet0; tc class show dev vnet0; tc filter show dev vnet0; }
+virsh --quiet domiftune web01 vnet0 --live --inbound 500,1000,500
+shown >"$out/shown"
+sed -i 's/"cap"/"replace"/' /tmp/libvirt.toml
+daemon
+tc qdisc show dev vnet0 | grep -c htb || true
+kill -9 $police
+wait $police 2>/dev/null || true
+nicety police restore --state $state 2>/dev/null
+shown | diff "$out/shown" - && echo "theirs is as it was"
+
 virsh --quiet destroy web01
 kill $libvirtd

@@ -147,6 +147,8 @@ again: tbf 6e63: parent 1:1
 gone: tbf 6e63: root
 the limits of 2 ports are as they were found
 stopped
+0
+theirs is as it was
 ";
 
 #[test]

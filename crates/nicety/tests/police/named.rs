@@ -1,6 +1,7 @@
 //! Ports by the names that people use for them, with libvirtd, Open vSwitch, and recorded files of Proxmox and CNI.
 
 mod stage;
+mod total;
 
 use std::fs;
 use std::path::Path;

@@ -220,15 +220,15 @@ fn what_cannot_be_limited_is_refused_and_nothing_changes() {
     let wanted = "tenant \"a\": tc limits what a1 receives to 3mbit already; write adopt = \"cap\" to share below that, \
                   or remove it: tc qdisc del dev a1 root";
     assert!(line.ends_with(wanted), "{line}");
-    far.sh(
-        "tc qdisc replace dev a1 root handle 1: htb default 2
+    far.sh("tc qdisc replace dev a1 root handle 1: htb default 2
          tc class add dev a1 parent 1: classid 1:1 htb rate 3mbit
-         tc class add dev a1 parent 1:1 classid 1:2 htb rate 1mbit ceil 3mbit",
-    );
+         tc class add dev a1 parent 1:1 classid 1:2 htb rate 1mbit ceil 3mbit");
     let adopting = |adopt: &str| one().replace("period", &format!("adopt = \"{adopt}\"\nperiod"));
     let line = refused(&adopting("cap"));
     assert!(
-        line.contains("several classes, and nothing can come below all of them; adopt = \"replace\""),
+        line.contains(
+            "several classes, and nothing can come below all of them; adopt = \"replace\""
+        ),
         "{line}"
     );
     // A discipline below it that nicety could not make anew.

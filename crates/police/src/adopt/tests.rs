@@ -348,7 +348,10 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
         beside.qdiscs.push(Qdisc { parent, ..ours });
         let again = at(None, beside).receives.unwrap().unwrap();
         assert!(again.is_as(&adopted));
-        assert_eq!(held_at_root(control).map(|it| it.most()), Some(adopted.most()));
+        assert_eq!(
+            held_at_root(control).map(|it| it.most()),
+            Some(adopted.most())
+        );
     }
     let kilobits = tbf(Handle::new(1, 0), 0);
     let low = at(None, shaped(vec![kilobits], vec![], vec![]));

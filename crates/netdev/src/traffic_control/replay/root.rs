@@ -71,10 +71,7 @@ fn parents_first(mut classes: Vec<RawMessage>) -> Result<Vec<RawMessage>, NoWayB
 pub(crate) fn qdisc(body: &[u8]) -> Result<RawMessage, NoWayBack> {
     let attributes = Attributes::of(body.get(TC_HEADER..).ok_or(NoWayBack::Cut)?);
     let kind = text(attributes.find(TCA_KIND).ok_or(NoWayBack::Cut)?);
-    if !matches!(
-        kind,
-        "tbf" | "htb" | "pfifo" | "bfifo" | "sfq" | "fq_codel"
-    ) {
+    if !matches!(kind, "tbf" | "htb" | "pfifo" | "bfifo" | "sfq" | "fq_codel") {
         return Err(NoWayBack::Below);
     }
     let mut request = head(RTM_NEWQDISC, body);

@@ -1,6 +1,8 @@
 //! What another program has at the root of a port limits what its owner receives: shared below that, or taken and given
 //! back byte for byte.
 
+mod campaign;
+
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -84,7 +86,10 @@ fn what_is_received_is_shared_below_the_limit_of_another_program() {
     let classes = "tc class show dev a1 | grep -v 6e63:1";
     far.uplink.police(&["restore"]).run().assert_code(0);
     let restored = far.sh(SHOWN);
-    assert!(restored.contains("pfifo 2: parent 1:1 limit 77p"), "{restored}");
+    assert!(
+        restored.contains("pfifo 2: parent 1:1 limit 77p"),
+        "{restored}"
+    );
     assert!(far.sh(classes).contains("leaf 2:"), "{restored}");
     assert!(!restored.contains("6e63"), "{restored}");
     assert!(comes(&far));
@@ -93,7 +98,10 @@ fn what_is_received_is_shared_below_the_limit_of_another_program() {
     let mut daemon = far.uplink.daemon(&[]);
     far.until(&mut daemon, "their class again", between(3.3, 4.1));
     far.sh(CLEAR);
-    said(&mut daemon, "port a1, receiving: what another program had limited it to is gone");
+    said(
+        &mut daemon,
+        "port a1, receiving: what another program had limited it to is gone",
+    );
     far.until(&mut daemon, "the policy's limit", between(6.5, 8.1));
     // As before, below which a bucket makes its own again.
     far.sh(&format!("tc qdisc del dev a1 root 2>/dev/null; {BUCKET}"));
@@ -125,7 +133,10 @@ fn what_is_received_is_limited_in_the_place_of_theirs_until_it_is_given_back() {
     said(&mut daemon, line);
     // One owner.
     let now = far.sh("tc qdisc show dev a1");
-    assert!(now.contains("tbf 6e63: root") && !now.contains("htb"), "{now}");
+    assert!(
+        now.contains("tbf 6e63: root") && !now.contains("htb"),
+        "{now}"
+    );
     daemon.signal(Signal::TERM);
     daemon.wait().assert_code(0);
     assert_eq!(state(), before);
@@ -154,7 +165,11 @@ fn what_is_received_is_limited_in_the_place_of_theirs_until_it_is_given_back() {
     daemon.until("one owner", |_| ours());
     daemon.signal(Signal::TERM);
     daemon.wait().assert_code(0);
-    assert!(far.sh(ROOTS).contains("tbf 1: root refcnt"), "{}", far.sh(ROOTS));
+    assert!(
+        far.sh(ROOTS).contains("tbf 1: root refcnt"),
+        "{}",
+        far.sh(ROOTS)
+    );
     assert!(comes(&far));
     drop(flood);
 }
@@ -166,7 +181,8 @@ const MACVTAP: &str = "set -e
     ip address add 198.51.100.1/24 dev mv
     ip neighbour add 198.51.100.9 lladdr 02:00:00:00:00:77 dev mv
     tc qdisc add dev mv root handle 1: tbf rate 3mbit burst 16kb limit 64kb";
-const FLOOD: &str = "timeout 1 bash -c 'exec dd if=/dev/zero bs=1400 >/dev/udp/198.51.100.9/9' 2>/dev/null || true";
+const FLOOD: &str =
+    "timeout 1 bash -c 'exec dd if=/dev/zero bs=1400 >/dev/udp/198.51.100.9/9' 2>/dev/null || true";
 const CAME: &str = "cat /proc/net/dev | grep x0: | tr -s ' ' | cut -d' ' -f3";
 
 #[test]
@@ -210,12 +226,17 @@ fn what_a_macvtap_sends_is_limited_below_theirs_and_in_its_place() {
         assert!(now.contains(&format!("tbf 6e63: {place}")), "{now}");
         let said = match adopt {
             "cap" => "port mv: tc limits it to 3mbit; it shares below that",
-            _ => "port mv: tc limited it to 3mbit; nicety does that now and gives it back at the end",
+            _ => {
+                "port mv: tc limited it to 3mbit; nicety does that now and gives it back at the end"
+            }
         };
         daemon.until(said, |daemon| daemon.stderr().contains(said));
         let (bytes, seconds) = flooded();
         let most = mbit * 1e6 / 8.0 * seconds + 2.0 * 163_840.0;
-        assert!(bytes > 100_000 && (bytes as f64) < most, "{bytes} in {seconds} s");
+        assert!(
+            bytes > 100_000 && (bytes as f64) < most,
+            "{bytes} in {seconds} s"
+        );
         daemon.signal(Signal::KILL);
         daemon.wait();
         assert!(shown().contains("6e63:"));

@@ -117,10 +117,13 @@ impl Theirs {
         let mut taken = roots.taken.borrow_mut();
         // An interface that has come anew brings nothing along.
         taken.retain(|port, taken| {
-            let is_it = |(other, face): &&(usize, &Face)| other == port && face.index == taken.index;
+            let is_it =
+                |(other, face): &&(usize, &Face)| other == port && face.index == taken.index;
             limited.iter().any(|it| is_it(it))
         });
-        let theirs = limited.iter().filter(|(_, face)| survey.has_foreign_root(face));
+        let theirs = limited
+            .iter()
+            .filter(|(_, face)| survey.has_foreign_root(face));
         let theirs: BTreeSet<u32> = theirs.map(|(_, face)| face.index).collect();
         let host = match theirs.is_empty() {
             true => Ok(BTreeMap::new()),
