@@ -334,7 +334,7 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let burst = burst_bytes(shape, burst);
         let queue = shape.rate.bytes_in(QUEUE).max(LEAST_QUEUE) + burst;
-        let request = message::bucket_at(place, shape, burst, queue);
+        let request = message::bucket(place, shape, burst, queue);
         self.change(request, NLM_F_CREATE | NLM_F_REPLACE, "limit", port)
     }
 

@@ -64,15 +64,10 @@ pub(super) fn remove(index: u32, parent: u32, handle: u32) -> RawMessage {
     tc(RTM_DELQDISC, index, handle, parent, 0)
 }
 
-/// A token bucket at a root, `burst` and `queue` in bytes. Packets are limited by its second bucket, the one of the
+/// A token bucket at the root of an interface, or at a class of another program's discipline there, `burst` and `queue` in bytes. Packets are limited by its second bucket, the one of the
 /// peak rate, which has a size of frames of its own (net/sched/sch_tbf.c, `tbf_dequeue`; include/net/sch_generic.h,
 /// `psched_l2t_ns`): none counts as less than `PACKET_BYTES` there.
-pub(super) fn bucket(index: u32, shape: Shape, burst: u64, queue: u64) -> RawMessage {
-    bucket_at((index, ROOT), shape, burst, queue)
-}
-
-/// The same at any parent of an interface: the root, or a class of another program's discipline there.
-pub(super) fn bucket_at(
+pub(super) fn bucket(
     (index, parent): (u32, u32),
     shape: Shape,
     burst: u64,

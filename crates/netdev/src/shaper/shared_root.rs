@@ -2,7 +2,8 @@
 //! what the owner of a tap or veth receives, and of what the owner of a macvtap sends.
 //!
 //! Below means at its only class: what it lets pass has passed nicety's bucket, and it stays whatever becomes of
-//! nicety. Whatever changes, changes in one datagram: however a program ends, one of both holds.
+//! nicety. Whatever changes, changes in one datagram: however a program ends, one of both holds. Only `htb` that is given
+//! back lets frames pass as they come until its classes follow in the same datagram, for about a millisecond.
 
 use std::time::Duration;
 

@@ -350,7 +350,7 @@ mod tests {
             wire: true,
             packets: Some(10_000),
         };
-        let mut message = super::super::message::bucket(7, shape, 20_000, 200_000);
+        let mut message = super::super::message::bucket((7, ROOT), shape, 20_000, 200_000);
         message.nest(TCA_STATS2, |stats| {
             let mut basic = 123_456u64.to_ne_bytes().to_vec();
             basic.extend_from_slice(&99u32.to_ne_bytes());
@@ -446,7 +446,8 @@ mod tests {
             wire: true,
             packets: None,
         };
-        let bucket = |index| super::super::message::bucket(index, shape, 20_000, 200_000).body;
+        let bucket =
+            |index| super::super::message::bucket((index, ROOT), shape, 20_000, 200_000).body;
         for index in [9, 10, 5] {
             survey.add(&bucket(index)).unwrap();
         }

@@ -46,7 +46,7 @@ impl Held {
 }
 
 /// Ends the flows, also when something fails.
-struct Over<'a>(&'a AtomicBool);
+pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

@@ -53,8 +53,8 @@ pub fn start(from: &Path, to: PathBuf, log: Log) -> io::Result<Forward> {
                     there = None;
                 }
                 match sent {
-                    Ok(()) if trouble => log.report(&Event::BillsTroubleOver),
-                    Err(error) if !trouble => log.report(&Event::BillsTrouble(error.to_string())),
+                    Ok(()) if trouble => log.report(&Event::BillsSent),
+                    Err(error) if !trouble => log.report(&Event::BillsUnsent(error.to_string())),
                     _ => {}
                 }
                 trouble = there.is_none();

@@ -68,7 +68,9 @@ fn samples_arrive_once_though_the_server_was_away() {
     server.crash();
     let mut daemon = uplink.daemon(&[]);
     daemon.until("trouble", |daemon| {
-        daemon.stderr().contains("cannot connect to ")
+        let said = daemon.stderr();
+        said.contains("bills: cannot reach the store postgres://")
+            && said.contains("; samples are kept here and sent later\n")
     });
     periods(&uplink, &mut daemon, 2);
     daemon.signal(Signal::KILL);

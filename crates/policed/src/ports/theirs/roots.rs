@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::shaper::{Face, Survey};
 use nicety_netdev::traffic_control::{can_return, control_of};
-use nicety_police::adopt::{self, Adopted, Interface, Unknown};
+use nicety_police::adopt::{self, Adopted, Unknown};
 use nicety_police::original::{TAKEN_AWAY, THEIRS};
 use nicety_police::policy::Adopt;
 

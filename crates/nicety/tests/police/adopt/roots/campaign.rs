@@ -112,7 +112,9 @@ impl World {
         if self.set == Set::Nothing {
             observer.excuse(self.daemon.is_none());
         }
-        let script = self.set.commands("a1", self.random.bool());
+        // One of another kind with the same number cannot be replaced.
+        let anew = matches!(before, Set::Classes(_)) || self.random.bool();
+        let script = self.set.commands("a1", anew);
         let script = format!(
             "for try in 1 2 3 4 5 6 7 8 9; do ( {script} ) 2>/dev/null && echo $try && exit 0; sleep 0.03; done; exit 1"
         );
@@ -192,8 +194,7 @@ fn campaign(test: &str, adopt: &str, rewrites: u64) {
     far.sh(&set.commands("a1", true));
     let seen = Kernel::of(&far.uplink);
     let observer = Observer::start(move || seen.is_limited_at_root());
-    let paced = "exec 3>/dev/udp/192.0.2.11/9; while dd if=/dev/zero bs=1400 count=36 >&3; do sleep 0.02; done";
-    let _flood = far.uplink.start("u", paced);
+    let _flood = far.paced(1);
     let begin = received(&far);
     let mut world = World {
         far,
