@@ -1,7 +1,7 @@
 //! The messages (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
 
 use libc::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
-use nicety_model::knob::{PACKET_BYTES, WIRE_BYTES};
+use nicety_model::knob::{NOQUEUE, PACKET_BYTES, WIRE_BYTES};
 pub(super) use nicety_model::traffic_control::FIRST;
 use nicety_model::traffic_control::{Handle, OURS};
 
@@ -62,6 +62,13 @@ pub(super) fn dump_stats() -> RawMessage {
 
 pub(super) fn remove(index: u32, parent: u32, handle: u32) -> RawMessage {
     tc(RTM_DELQDISC, index, handle, parent, 0)
+}
+
+/// A root where nothing waits.
+pub(super) fn unqueue(index: u32) -> RawMessage {
+    let mut request = tc(RTM_NEWQDISC, index, 0, ROOT, 0);
+    request.put_str(TCA_KIND, NOQUEUE);
+    request
 }
 
 /// A token bucket at the root of an interface, or at a class of another program's discipline there, `burst` and `queue` in bytes. Packets are limited by its second bucket, the one of the

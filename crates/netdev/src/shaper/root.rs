@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+
 use super::message::{self, BUCKET, ROOT};
 use super::{BURST, Bucket, Face, PortLimit, Shape, Shapers, Survey, Way, foreign, shape};
 use crate::net_error::NetError;
@@ -14,6 +16,11 @@ impl Survey {
             (Some(kind), None) => PortLimit::Foreign(kind.to_owned()),
             (_, bucket) => shape(bucket),
         }
+    }
+
+    /// Whether somebody has made it so that nothing waits at the root of an interface: `noqueue`, which limits nothing.
+    pub fn has_no_queue(&self, face: &Face) -> bool {
+        self.is_unqueued(face.index)
     }
 
     /// Whether another program has a discipline at the root of an interface, with or without a bucket of nicety's.
@@ -67,6 +74,20 @@ impl Shapers {
             }
             None => Ok(()),
         }
+    }
+
+    /// Takes a limit at a root away, and makes it so that nothing waits there.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn unqueue(&self, port: &str, survey: &Survey) -> Result<(), NetError> {
+        let face = self.face(port, survey)?;
+        if survey.has_foreign_root(face) || survey.has_no_queue(face) {
+            return Ok(());
+        }
+        let request = message::unqueue(face.index);
+        let flags = NLM_F_CREATE | NLM_F_REPLACE;
+        self.change(request, flags, "remove limit of", port)
     }
 
     /// What limits what the owner of a tap or veth receives.

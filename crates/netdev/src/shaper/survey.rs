@@ -13,7 +13,7 @@ use super::message::{BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER
 use super::{Shape, port_of};
 use crate::raw::{Attributes, LINK_HEADER, text, u16_at, u32_at, u64_at};
 use crate::tc::{Stats, TCA_TBF_PARMS, TCA_TBF_PRATE64, TCA_TBF_RATE64, rate};
-use nicety_model::knob::PACKET_BYTES;
+use nicety_model::knob::{NOQUEUE, PACKET_BYTES};
 
 /// Bytes of struct if_stats_msg.
 const STATS_HEADER: usize = 12;
@@ -66,6 +66,8 @@ pub struct Survey {
     buckets: HashMap<u32, Bucket>,
     ingress: HashMap<u32, Cow<'static, str>>,
     foreign_roots: HashMap<u32, String>,
+    /// Interfaces whose root somebody has made `noqueue`, which limits nothing.
+    unqueued: BTreeSet<u32>,
     /// Buckets that hang at a class of another program's discipline: which class.
     below: HashMap<u32, u32>,
     /// Interfaces whose counters or buckets are others than in the look before; none when anything may
@@ -208,6 +210,9 @@ impl Survey {
                     self.below.insert(index, parent);
                 }
             }
+            (ROOT, handle) if handle != 0 && kind == NOQUEUE => {
+                self.unqueued.insert(index);
+            }
             // Handle 0 is the kernel's own choice.
             (ROOT, handle) if handle != 0 => {
                 self.foreign_roots.insert(index, kind.to_owned());
@@ -257,6 +262,10 @@ impl Survey {
     /// What the bucket of an interface hangs at, or would: its root where there is nothing else.
     pub(super) fn place(&self, index: u32) -> u32 {
         self.below.get(&index).copied().unwrap_or(ROOT)
+    }
+
+    pub(super) fn is_unqueued(&self, index: u32) -> bool {
+        self.unqueued.contains(&index)
     }
 
     pub(super) fn foreign_root(&self, index: u32) -> Option<&str> {

@@ -7,6 +7,11 @@ state=/tmp/libvirt-state
 # Everything that libvirtd keeps is in memory.
 [ -n "${NICETY_INSIDE:-}" ] || NICETY_INSIDE=1 exec unshare -m sh "$0" "$out"
 mount --make-rprivate /
+# Where the lab has the program is hidden below.
+mkdir /tmp/libvirt-bin
+touch /tmp/libvirt-bin/nicety
+mount --bind "$(readlink -f "$(command -v nicety)")" /tmp/libvirt-bin/nicety
+PATH=/tmp/libvirt-bin:$PATH
 cp -a /etc /tmp/libvirt-etc
 mount --bind /tmp/libvirt-etc /etc
 for place in /run /var/lib /var/cache /var/log; do mount -t tmpfs none $place; done

@@ -1,5 +1,6 @@
 //! What limits what the owner of a port receives.
 
+use nicety_model::knob::NOQUEUE;
 use nicety_model::traffic_control::{
     Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, Recorded, TrafficControl,
 };
@@ -18,7 +19,9 @@ const LEAVES: [&str; 2] = ["sfq", "fq_codel"];
 
 pub(super) fn look(interface: &Interface) -> Option<Result<Adopted, Unknown>> {
     let control = &interface.control;
-    let is_root = |qdisc: &&Qdisc| qdisc.parent == Handle::ROOT && qdisc.handle.major() != OURS;
+    // Nicety's, and one where nothing waits, limit nothing of theirs.
+    let is_theirs = |qdisc: &Qdisc| qdisc.handle.major() != OURS && qdisc.kind != NOQUEUE;
+    let is_root = |qdisc: &&Qdisc| qdisc.parent == Handle::ROOT && is_theirs(qdisc);
     let qdisc = control.qdiscs.iter().find(is_root)?;
     let found = match qdisc.limit {
         Some(QdiscLimit::Bucket(bucket)) => Ok(token_bucket(qdisc, bucket, control)),

@@ -369,6 +369,11 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
             "{default}"
         );
     }
+    let none = qdisc("noqueue", Handle::new(0x8001, 0), Handle::ROOT, None);
+    assert_eq!(
+        at(None, shaped(vec![none], vec![], vec![])),
+        Found::default()
+    );
     let netem = qdisc("netem", Handle::new(5, 0), Handle::ROOT, None);
     let found = at(None, shaped(vec![netem], vec![], vec![]));
     let what = found.receives.unwrap().unwrap_err().to_string();

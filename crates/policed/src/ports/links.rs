@@ -7,13 +7,15 @@ use std::time::Duration;
 use nicety_host::journal::since_boot;
 use nicety_host::knob::{port_shape, port_value};
 use nicety_model::BitRate;
+use nicety_model::knob::NOQUEUE;
 use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::shaper::{
-    BURST, Bucket, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
+    BURST, Bucket, Face, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
 };
 use nicety_police::adopt::Way;
 use nicety_police::bill::INTERFACE;
+use nicety_police::original::TAKEN_AWAY;
 use nicety_police::received;
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::{Counts, Held};
@@ -116,6 +118,7 @@ impl Links {
         if count {
             let request = SurveyRequest {
                 interfaces: true,
+                ports: true,
                 limits: Limits::None,
             };
             survey = self.shapers.survey_again(survey, request)?;
@@ -188,10 +191,13 @@ impl Links {
                 return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };
-        let open = found == PortLimit::Open;
         let original = match &root {
-            Some(root) => self.theirs.original_at_root(port, root, open),
-            None => self.theirs.original(port, &theirs, open),
+            Some(root) => self.original_at_root((port, face), survey, root, &found),
+            None => {
+                let open = found == PortLimit::Open;
+                let original = self.theirs.original(port, &theirs, open);
+                original.unwrap_or_else(|| port_value(&found))
+            }
         };
         let adopted = theirs.adopted();
         let interface = owner_sent(face);
@@ -203,7 +209,7 @@ impl Links {
         Snapshot {
             seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
             index: Some(face.index),
-            place: Place::There(original.unwrap_or_else(|| port_value(&found))),
+            place: Place::There(original),
             setup: self.theirs.setup((Way::Sends, port), adopted.as_ref()),
             replaces: replaces && adopted.is_some(),
             packets: bucket.and_then(|bucket| bucket.shape.packets),
@@ -247,8 +253,7 @@ impl Links {
                 return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };
-        let open = found == PortLimit::Open;
-        let original = self.theirs.original_at_root(port, &root, open);
+        let original = self.original_at_root((port, face), survey, &root, &found);
         let adopted = root.adopted();
         let bucket = survey.root_bucket(face);
         // What a tap or veth sends is what its owner receives.
@@ -260,8 +265,25 @@ impl Links {
             setup: self.theirs.setup((Way::Receives, port), adopted.as_ref()),
             replaces: self.theirs.replaces(port) && adopted.is_some(),
             adopted,
-            ..Snapshot::without(Place::There(original.unwrap_or_else(|| port_value(&found))))
+            ..Snapshot::without(Place::There(original))
         }
+    }
+
+    /// What is given back to the root of a port, in the words of its setting.
+    fn original_at_root(
+        &self,
+        (port, face): (usize, &Face),
+        survey: &Survey,
+        root: &Root,
+        found: &PortLimit,
+    ) -> String {
+        let nothing = match survey.has_no_queue(face) {
+            true => NOQUEUE,
+            false => TAKEN_AWAY,
+        };
+        let open = (*found == PortLimit::Open).then_some(nothing);
+        let original = self.theirs.original_at_root(port, root, open);
+        original.unwrap_or_else(|| at_root(face, survey, found))
     }
 
     /// Sets a limit of what a port receives.
@@ -386,7 +408,11 @@ impl Links {
             Way::Sends => self.shapers.limit_of(face, survey),
             Way::Receives => Ok(survey.at_root(face)),
         });
-        Ok(found.transpose()?.as_ref().map(port_value))
+        let found = found.transpose()?;
+        Ok(face.zip(found.as_ref()).map(|(face, found)| match way {
+            Way::Sends if face.kind != MACVTAP => port_value(found),
+            Way::Sends | Way::Receives => at_root(face, survey, found),
+        }))
     }
 
     /// Sets the limit of an interface in such words.
@@ -396,6 +422,9 @@ impl Links {
         survey: &Survey,
         words: &str,
     ) -> Result<(), NetError> {
+        if words == NOQUEUE {
+            return self.shapers.unqueue(name, survey);
+        }
         match (way, port_shape(words)) {
             (Way::Sends, Some(shape)) => self.shapers.set_in(name, survey, shape, BURST),
             (Way::Sends, None) => self.shapers.remove_in(name, survey),
@@ -412,6 +441,14 @@ impl Links {
     /// The same, and what is left of limits that were half made or half taken away.
     pub fn sweep_all(&self) -> Result<usize, NetError> {
         Ok(self.shapers.sweep()? + self.shapers.sweep_unused()?)
+    }
+}
+
+/// What limits a port at its root, in the words of its setting.
+fn at_root(face: &Face, survey: &Survey, found: &PortLimit) -> String {
+    match survey.has_no_queue(face) {
+        true => NOQUEUE.to_owned(),
+        false => port_value(found),
     }
 }
 

@@ -246,3 +246,31 @@ fn what_a_macvtap_sends_is_limited_below_theirs_and_in_its_place() {
     }
     far.sh("ip link del x1");
 }
+
+/// libvirt makes the roots of its taps so that nothing waits there: no limit, and as it was in the end.
+#[test]
+fn a_root_where_nothing_waits_is_taken_and_is_so_again() {
+    let _alone = alone();
+    let test = "a_root_where_nothing_waits_is_taken_and_is_so_again";
+    let Some(far) = Far::new(test, &policy("refuse", "rx_max = \"8mbit\"")) else {
+        return;
+    };
+    far.sh("tc qdisc add dev a1 root noqueue");
+    let root = || far.sh("tc qdisc show dev a1 root");
+    for by_hand in [true, false] {
+        let daemon = far.uplink.daemon(&[]);
+        assert!(root().contains("tbf 6e63: "), "{}", root());
+        match by_hand {
+            true => {
+                daemon.signal(Signal::KILL);
+                daemon.wait();
+                far.uplink.police(&["restore"]).run().assert_code(0);
+            }
+            false => {
+                daemon.signal(Signal::TERM);
+                daemon.wait().assert_code(0);
+            }
+        }
+        assert!(root().contains("noqueue 8"), "{}", root());
+    }
+}

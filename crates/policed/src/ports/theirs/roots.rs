@@ -119,7 +119,7 @@ impl Theirs {
         taken.retain(|port, taken| {
             let is_it =
                 |(other, face): &&(usize, &Face)| other == port && face.index == taken.index;
-            limited.iter().any(|it| is_it(it))
+            limited.iter().any(is_it)
         });
         let theirs = limited
             .iter()
@@ -212,12 +212,12 @@ impl Theirs {
     }
 
     /// What is given back to the root of a port in the words of its setting; none where that is what is found there.
-    /// `open` is whether nothing limits it.
+    /// `open` is what says that nothing limits it, where nothing does.
     pub(in crate::ports) fn original_at_root(
         &self,
         port: usize,
         root: &Root,
-        open: bool,
+        open: Option<&str>,
     ) -> Option<String> {
         if self.says(port).adopt == Adopt::Refuse {
             return None;
@@ -228,9 +228,9 @@ impl Theirs {
             Root::Adopted(adopted) => Some(adopted.record().to_string()),
             // Of a daemon whose journal is lost: theirs is there, and stays.
             Root::Held(_) => taken().or_else(|| Some(THEIRS.to_owned())),
-            Root::Cleared => Some(TAKEN_AWAY.to_owned()),
+            Root::Cleared => Some(open.unwrap_or(TAKEN_AWAY).to_owned()),
             Root::Nothing | Root::New(_) | Root::Anew | Root::Refused(_) => {
-                taken().or_else(|| open.then(|| TAKEN_AWAY.to_owned()))
+                taken().or_else(|| open.map(str::to_owned))
             }
         }
     }
