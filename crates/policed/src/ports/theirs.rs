@@ -37,6 +37,8 @@ pub(super) struct Theirs {
     found: RefCell<BTreeMap<usize, Found>>,
     /// What was replaced, and is noted.
     taken: RefCell<BTreeMap<usize, Taken>>,
+    /// Ports that nicety has limited, with the number of the interface. Who sets a limit takes away first what is there.
+    ours: RefCell<BTreeMap<usize, u32>>,
     /// What others have where nicety is to limit what ports receive.
     roots: Roots,
 }
@@ -147,6 +149,7 @@ impl Theirs {
             capacity: policy.map(|policy| policy.capacity).unwrap_or_default(),
             found: RefCell::default(),
             taken: RefCell::default(),
+            ours: RefCell::default(),
             roots: Roots::default(),
         })
     }
@@ -163,6 +166,7 @@ impl Theirs {
 
     /// A port has a limit of nicety's now, which has the place of what was found there.
     pub(super) fn limited(&self, port: usize, index: u32) {
+        self.ours.borrow_mut().insert(port, index);
         let mut found = self.found.borrow_mut();
         match found.get(&port).cloned() {
             Some(Found::Adopted(adopted)) if self.says(port).adopt == Adopt::Replace => {
@@ -196,7 +200,9 @@ impl Theirs {
             let own = survey.limiter_of(face).is_some();
             let adopting = self.says(*port).adopt != Adopt::Refuse;
             let at_root = face.kind == MACVTAP;
-            let known = || self.found.borrow().contains_key(port) || taken.contains_key(port);
+            let ours = || self.ours.borrow().get(port) == Some(&face.index);
+            let known =
+                || self.found.borrow().contains_key(port) || taken.contains_key(port) || ours();
             match survey.ingress_kind(face) {
                 _ if at_root => false,
                 Some(_) => !own || adopting,
@@ -268,8 +274,11 @@ impl Theirs {
             return Found::of(what, adopt);
         }
         let held = matches!(had, Some(Found::Adopted(_) | Found::Held(_)));
-        if held && filters(host, index) == 0 {
-            return Found::Anew;
+        if filters(host, index) == 0 {
+            let ours = self.ours.borrow_mut().remove(&port) == Some(index);
+            if held || ours && adopt != Adopt::Refuse {
+                return Found::Anew;
+            }
         }
         if adopt != Adopt::Replace {
             return Found::Nothing;

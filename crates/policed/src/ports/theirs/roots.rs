@@ -19,6 +19,8 @@ pub(super) struct Roots {
     found: RefCell<BTreeMap<usize, Root>>,
     /// What was there where nicety's bucket is now, and is noted.
     taken: RefCell<BTreeMap<usize, Taken>>,
+    /// Ports that nicety has limited there, with the number of the interface.
+    ours: RefCell<BTreeMap<usize, u32>>,
     looked: Cell<bool>,
 }
 
@@ -142,6 +144,9 @@ impl Theirs {
             let now = match look().filter(|_| theirs.contains(&face.index)) {
                 Some(what) => self.with_theirs(*port, what, ours, (had, is_first_look)),
                 None if self.says(*port).adopt == Adopt::Refuse => Root::Nothing,
+                None if !ours && roots.ours.borrow_mut().remove(port) == Some(face.index) => {
+                    Root::Anew
+                }
                 None => Root::without(ours, had, taken.get(port)),
             };
             watch.anew |= matches!(now, Root::New(_) | Root::Anew);
@@ -197,6 +202,7 @@ impl Theirs {
 
     /// A port is limited at its root now.
     pub(in crate::ports) fn limited_at_root(&self, port: usize, index: u32) {
+        self.roots.ours.borrow_mut().insert(port, index);
         let mut found = self.roots.found.borrow_mut();
         match found.get(&port).cloned() {
             Some(Root::Adopted(adopted)) => {
