@@ -31,7 +31,7 @@ faults-cluster: ## accidents in one cap over many hosts: daemons, leader, etcd, 
 	@scripts/setup.sh test
 	@scripts/faults-cluster.sh
 
-faults-adopt: ## limits of other programs, rewritten 1,000 times with kills and restarts; a table; 15 min
+faults-adopt: ## limits of other programs, rewritten 1,000 times with kills and restarts; a table; 30 min
 	@scripts/setup.sh test
 	@scripts/faults-adopt.sh
 

@@ -4,6 +4,8 @@ use derive_more::Display;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Words of a port whose root somebody has made so that nothing waits there, as libvirt does with its taps.
+pub const NOQUEUE: &str = "noqueue";
 /// End of the value of a [`Knob::PortRate`] that counts frames as long as they are on the wire.
 pub const WIRE: &str = " wire";
 /// Bytes that such a limit adds to every frame: FCS, preamble and gap (IEEE 802.3).

@@ -15,6 +15,7 @@ mod message;
 mod refresh;
 mod replace;
 mod root;
+mod shared_root;
 mod survey;
 
 use std::time::Duration;
@@ -28,7 +29,7 @@ use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
-use message::{BUCKET, FIRST, INGRESS, ROOT, Redirect, Target};
+use message::{BUCKET, FIRST, INGRESS, Redirect, Target};
 
 pub use changes::{ChangeListener, Changes};
 pub use refresh::{Limits, SurveyRequest};
@@ -313,15 +314,27 @@ impl Shapers {
         burst: Duration,
         port: &str,
     ) -> Result<(), NetError> {
+        let place = (index, survey.place(index));
         let shrinks = |old: &Bucket| burst_bytes(old.shape, burst.max(BURST)) >= LARGE;
-        let burst = burst_bytes(shape, burst);
-        if burst < LARGE && survey.bucket(index).is_some_and(shrinks) {
+        if burst_bytes(shape, burst) < LARGE && survey.bucket(index).is_some_and(shrinks) {
             // What waits is lost: it might not fit any more.
-            let request = message::remove(index, ROOT, BUCKET);
+            let request = message::remove(index, place.1, BUCKET);
             self.change(request, 0, "renew limit of", port)?;
         }
+        self.bucket_at(place, shape, burst, port)
+    }
+
+    /// At the root of an interface, or at a class there, in the place of what is there.
+    fn bucket_at(
+        &self,
+        place: (u32, u32),
+        shape: Shape,
+        burst: Duration,
+        port: &str,
+    ) -> Result<(), NetError> {
+        let burst = burst_bytes(shape, burst);
         let queue = shape.rate.bytes_in(QUEUE).max(LEAST_QUEUE) + burst;
-        let request = message::bucket(index, shape, burst, queue);
+        let request = message::bucket(place, shape, burst, queue);
         self.change(request, NLM_F_CREATE | NLM_F_REPLACE, "limit", port)
     }
 
@@ -339,12 +352,22 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
         let holder = self.holder(face, survey)?;
-        if let Some(index) = holder.filter(|index| survey.bucket(*index).is_some()) {
-            let request = message::remove(index, ROOT, BUCKET);
-            self.change(request, 0, "renew limit of", port)?;
-            self.bucket(&Survey::default(), index, shape, burst, port)?;
+        match holder.filter(|index| survey.bucket(*index).is_some()) {
+            Some(index) => self.renew_at((index, survey.place(index)), shape, burst, port),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    fn renew_at(
+        &self,
+        place: (u32, u32),
+        shape: Shape,
+        burst: Duration,
+        port: &str,
+    ) -> Result<(), NetError> {
+        let request = message::remove(place.0, place.1, BUCKET);
+        self.change(request, 0, "renew limit of", port)?;
+        self.bucket_at(place, shape, burst, port)
     }
 
     /// Takes a limit away, if there is one of ours.

@@ -41,9 +41,9 @@ pub(crate) fn dump_qdiscs() -> RawMessage {
     tc(RTM_GETQDISC, 0, 0, 0, 0)
 }
 
-/// The qdisc at the root of one interface.
-pub(crate) fn get_root(index: u32) -> RawMessage {
-    tc(RTM_GETQDISC, index, 0, ROOT, 0)
+/// The qdisc at the root of one interface, or at a class there.
+pub(crate) fn get_qdisc(index: u32, parent: u32) -> RawMessage {
+    tc(RTM_GETQDISC, index, 0, parent, 0)
 }
 
 pub(crate) fn dump_filters(index: u32, parent: u32) -> RawMessage {

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libc::{RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
 use netlink_sys::protocols::NETLINK_ROUTE;
-use nicety_model::traffic_control::{Filter, Handle, Qdisc, TrafficControl};
+use nicety_model::traffic_control::{
+    Filter, Handle, Qdisc, Recorded, RecordedLimit, TrafficControl,
+};
 
 use crate::net_error::NetError;
 use crate::netlink::Channel;
@@ -132,6 +134,23 @@ pub fn filter_of(body: &[u8]) -> Option<Filter> {
     parse::filter(body)
 }
 
+/// What a limit was that is kept to be given back.
+pub fn control_of(limit: &RecordedLimit) -> TrafficControl {
+    let mut control = TrafficControl::default();
+    for part in &limit.parts {
+        match part {
+            Recorded::Qdisc(body) => {
+                control
+                    .qdiscs
+                    .extend(parse::qdisc(body).map(|(_, qdisc)| qdisc));
+            }
+            Recorded::Class(body) => control.classes.extend(parse::class(body)),
+            Recorded::Filter(body) => control.filters.extend(parse::filter(body)),
+        }
+    }
+    control
+}
+
 /// What messages of the kernel tell of interfaces, by number: disciplines, classes and filters, each with its netlink
 /// header, as tests have recorded them.
 #[doc(hidden)]
@@ -169,6 +188,17 @@ pub fn hostile(bytes: &[u8]) {
         for filter in &control.filters {
             let _ = replay::filter(&filter.raw);
         }
+        let qdiscs = control.qdiscs.iter();
+        let parts: Vec<Recorded> = qdiscs
+            .map(|qdisc| Recorded::Qdisc(qdisc.raw.clone()))
+            .chain(
+                control
+                    .classes
+                    .iter()
+                    .map(|class| Recorded::Class(class.raw.clone())),
+            )
+            .collect();
+        let _ = replay::root::requests(&parts);
         let _ = (index, control.redirects().count());
     }
     parse::qdisc(bytes);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nicety_model::{BitRate, Problem};
 
-use crate::adopt::{By, Unknown};
+use crate::adopt::{By, Unknown, Way};
 use crate::driver::Steps;
 use crate::policy::{Policy, PortName};
 use crate::snapshot::Place;
@@ -126,7 +126,7 @@ pub enum Unusable {
     },
     /// Another program limits it, and the policy does not say what to do with that.
     #[error(
-        "{by} limits {on} to {most} already; write {}, or remove it: tc qdisc del dev {on} ingress",
+        "{by} limits {on} to {most} already; write {}, or remove it: tc qdisc del dev {on} {at}",
         match barred {
             false => "adopt = \"cap\" to share below that",
             true => "adopt = \"replace\" to take its place",
@@ -141,6 +141,8 @@ pub enum Unusable {
         most: BitRate,
         /// Nothing can come before it.
         barred: bool,
+        /// Where: `ingress`, or `root` of a macvtap.
+        at: &'static str,
     },
     /// Another program limits it in a way that cannot be adopted.
     #[error("{on} has a limit that cannot be adopted: {what}; see tc filter show dev {on} ingress")]
@@ -164,10 +166,13 @@ pub enum Unusable {
     /// What it receives can never be limited: why.
     #[error("{0}; remove rx_max from the tenant, and rx_guarantee from all, or remove the port")]
     NotReceiver(String),
-    /// Another program limits what it receives. Two disciplines have no room at one root.
+    /// Another program limits what it receives, and the policy does not say what to do with that.
     #[error(
-        "{by} limits what {on} receives to {most} already, and nicety cannot limit below that; remove it: tc qdisc del \
-         dev {on} root, or remove rx_max from the tenant and rx_guarantee from all"
+        "{by} limits what {on} receives to {most} already; write {}, or remove it: tc qdisc del dev {on} root",
+        match barred {
+            false => "adopt = \"cap\" to share below that",
+            true => "adopt = \"replace\" to take its place",
+        }
     )]
     LimitsReceived {
         /// The port.
@@ -176,6 +181,19 @@ pub enum Unusable {
         by: By,
         /// Its rate.
         most: BitRate,
+        /// Nothing can come below it.
+        barred: bool,
+    },
+    /// Another program limits what it receives in a way that cannot be taken over.
+    #[error(
+        "what {on} receives has a limit that cannot be adopted: {what}; see tc qdisc show dev {on}, or remove rx_max \
+         from the tenant and rx_guarantee from all"
+    )]
+    NoReceivedLimit {
+        /// The port.
+        on: String,
+        /// What it is.
+        what: Unknown,
     },
     /// Another program has something at its root.
     #[error(
@@ -282,6 +300,11 @@ fn receives(port: &PortName, place: &Place) -> Result<(), Unusable> {
                 on,
                 by: adopted.by,
                 most: adopted.most(),
+                barred: adopted.bars().is_some(),
+            },
+            Err(what) if !what.is_strange() => Unusable::NoReceivedLimit {
+                on,
+                what: what.clone(),
             },
             Err(what) => Unusable::HoldsReceived {
                 on,
@@ -326,6 +349,17 @@ fn place(port: &PortName, candidate: &Candidate, absent_ok: bool) -> Result<(), 
                 by: adopted.by,
                 most: adopted.most(),
                 barred: adopted.bars().is_some(),
+                at: match adopted.way {
+                    Way::Sends => "ingress",
+                    Way::Receives => "root",
+                },
+            },
+            Err(what) if what.is_at_root() => Unusable::Foreign {
+                on: port.to_string(),
+                kind: match what {
+                    Unknown::Kind { kind, .. } => kind.clone(),
+                    _ => "htb".to_owned(),
+                },
             },
             Err(what) if !what.is_strange() => Unusable::NotAdoptable {
                 on: port.to_string(),

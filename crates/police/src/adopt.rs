@@ -108,6 +108,8 @@ pub struct Adopted {
     pub burst_bytes: u64,
     /// Priority of its filter: lower ones are asked first. 0 at the root, where there is none.
     pub priority: u16,
+    /// Where a discipline gets all that it lets pass; none where that is in several places, and at the ingress.
+    pub under: Option<Handle>,
     /// The kernel's messages about all its parts, in the order in which they were made: what puts it back.
     pub parts: Vec<Recorded>,
 }
@@ -126,14 +128,22 @@ impl Adopted {
         }
     }
 
-    /// Why it cannot be shared below; none where a filter of nicety's can come before it.
+    /// Why it cannot be shared below; none where a filter of nicety's can come before it, or a bucket below.
     pub fn bars(&self) -> Option<Unknown> {
-        let first = self.way == Way::Sends && self.priority <= FIRST;
-        first.then_some(Unknown::First {
-            by: self.by,
-            most: self.most(),
-            priority: self.priority,
-        })
+        let (by, most, priority) = (self.by, self.most(), self.priority);
+        match self.way {
+            Way::Sends => (priority <= FIRST).then_some(Unknown::First { by, most, priority }),
+            Way::Receives => self
+                .under
+                .is_none()
+                .then_some(Unknown::Several { by, most }),
+        }
+    }
+
+    /// Whether it is the same as it was at another look, but for what it counts: nobody is making it.
+    pub fn is_as(&self, before: &Self) -> bool {
+        let said = |it: &Self| (it.by, it.rate, it.ceil, it.burst_bytes, it.parts.len());
+        said(self) == said(before)
     }
 }
 
@@ -188,6 +198,16 @@ pub enum Unknown {
         /// Priority of its filter.
         priority: u16,
     },
+    /// A limit at the root that has several classes.
+    #[error(
+        "{by} limits it to {most} by several classes, and nothing can come below all of them; adopt = \"replace\" takes their place"
+    )]
+    Several {
+        /// Whose limit it is.
+        by: By,
+        /// Its rate.
+        most: BitRate,
+    },
     /// A limit that is lower than nicety can set one.
     #[error("{by} limits it to {most}, less than the least that nicety sets, {LEAST_RATE}", LEAST_RATE = LEAST_RATE)]
     Low {
@@ -230,7 +250,7 @@ impl Unknown {
     pub fn is_strange(&self) -> bool {
         !matches!(
             self,
-            Self::First { .. } | Self::Low { .. } | Self::NoWayBack { .. }
+            Self::First { .. } | Self::Several { .. } | Self::Low { .. } | Self::NoWayBack { .. }
         )
     }
 }
@@ -283,6 +303,15 @@ pub fn held(
     let mut interface = host.get(&index)?.clone();
     interface.control.filters.extend(filters);
     ingress::look(&interface, host)?.ok()
+}
+
+/// The limit of what the owner receives that these parts, which are kept to be given back, are.
+pub fn held_at_root(control: TrafficControl) -> Option<Adopted> {
+    let interface = Interface {
+        control,
+        ..Interface::default()
+    };
+    root::look(&interface)?.ok()
 }
 
 #[cfg(test)]

@@ -144,6 +144,10 @@ pub enum Event {
     BillsTrouble(String),
     /// It can again.
     BillsTroubleOver,
+    /// What is kept cannot be sent on to the second store: why.
+    BillsUnsent(String),
+    /// It can again.
+    BillsSent,
     /// Another policy is in force.
     PolicyTaken {
         /// Its file.
@@ -240,8 +244,8 @@ impl Event {
             Self::TroubleOver => "trouble-over",
             Self::GuestRefused { .. } => "guest-refused",
             Self::BurstSpent { .. } => "burst-spent",
-            Self::BillsTrouble(_) => "bills-trouble",
-            Self::BillsTroubleOver => "bills-trouble-over",
+            Self::BillsTrouble(_) | Self::BillsUnsent(_) => "bills-trouble",
+            Self::BillsTroubleOver | Self::BillsSent => "bills-trouble-over",
             Self::PolicyTaken { .. } => "policy-taken",
             Self::PolicyRefused(_) => "policy-refused",
             Self::Cluster(event) => return cluster::name(event),
@@ -260,6 +264,7 @@ impl Event {
             | Self::NamesSilent { .. }
             | Self::Trouble(_)
             | Self::BillsTrouble(_)
+            | Self::BillsUnsent(_)
             | Self::LockUnsafe { .. }
             | Self::JournalSkipped(_)
             | Self::EtcdTrouble(_)
@@ -268,6 +273,7 @@ impl Event {
             Self::Cluster(event) => cluster::priority(event),
             Self::TroubleOver
             | Self::BillsTroubleOver
+            | Self::BillsSent
             | Self::BurstSpent { .. }
             | Self::NamesAnswer(_) => Priority::Info,
             _ => Priority::Notice,
@@ -363,6 +369,10 @@ impl fmt::Display for Event {
                 write!(f, "bills: {why}; samples are kept in memory meanwhile")
             }
             Self::BillsTroubleOver => f.write_str("bills: samples are kept again"),
+            Self::BillsUnsent(why) => {
+                write!(f, "bills: {why}; samples are kept here and sent later")
+            }
+            Self::BillsSent => f.write_str("bills: samples are sent again"),
             Self::BurstSpent {
                 tenant,
                 max,

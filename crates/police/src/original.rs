@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use nicety_model::journal::{Event, Journal, Outcome, Phase};
-use nicety_model::knob::{Change, Knob};
+use nicety_model::knob::{Change, Knob, NOQUEUE};
 use nicety_model::traffic_control::RecordedLimit;
 
 use crate::policy::PortName;
@@ -39,7 +39,8 @@ impl Original {
     /// program, or that this was taken away.
     pub fn gives_way_to(&self, words: &str) -> bool {
         let is_theirs = || words == THEIRS || words.parse::<RecordedLimit>().is_ok();
-        let taken_away = || words == TAKEN_AWAY && self.replaced().is_some();
+        let is_nothing = words == TAKEN_AWAY || words == NOQUEUE;
+        let taken_away = || is_nothing && self.replaced().is_some();
         self.words != words && (taken_away() || is_theirs())
     }
 }

@@ -203,14 +203,6 @@ impl Policy {
     }
 }
 
-impl Tenant {
-    /// Whether it has ports by names that others know.
-    pub fn has_names(&self) -> bool {
-        let mut ports = self.ports.iter();
-        ports.any(|port| matches!(port, PortName::Named(_)))
-    }
-}
-
 impl fmt::Display for GuestChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -6,6 +6,7 @@ mod options;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_cluster::{Event as Heard, Session};
@@ -17,7 +18,7 @@ use nicety_police::cluster::{
 };
 use nicety_police::event::Event;
 use nicety_police::report::{ClusterPart, ClusterTenant};
-use nicety_police::{Controller, Decision, Policy};
+use nicety_police::{Controller, Decision, Policy, PortName};
 
 use crate::guard::Guard;
 use crate::log::Log;
@@ -36,6 +37,8 @@ pub(crate) struct Cluster {
     retired: Vec<Session>,
     node: Node,
     guard: Option<Guard>,
+    /// The ports of the policy as the guard is to know them.
+    ports: Arc<[PortName]>,
     /// Of earlier policies: they guard until the limits are those of this one.
     retired_guards: Vec<Guard>,
     /// The limits are those of the orders.
@@ -96,6 +99,7 @@ impl Cluster {
             retired,
             node,
             guard: None,
+            ports: Arc::default(),
             retired_guards,
             low: false,
             orders: Orders::default(),
@@ -120,10 +124,20 @@ impl Cluster {
     }
 
     /// Takes what etcd has said, leads, and gives the controller its grants: no more than the guard knows of. It leads
-    /// here rather than after its report: what this host acknowledges has been heard by then like all others.
-    pub(crate) fn begin(&mut self, policy: &Policy, controller: &mut Controller) {
+    /// here rather than after its report: what this host acknowledges has been heard by then like all others. `ports` are
+    /// the policy's as the kernel knows them now.
+    pub(crate) fn begin(
+        &mut self,
+        policy: &Policy,
+        ports: &Arc<[PortName]>,
+        controller: &mut Controller,
+    ) {
         self.listen();
         self.feed(&Input::Lead);
+        if self.ports != *ports {
+            self.ports = Arc::clone(ports);
+            self.held = false;
+        }
         self.hold(policy);
         self.given_serial = self.orders.serial;
         let now = since_boot();
@@ -300,9 +314,10 @@ impl Cluster {
             Some(remembered) => memory::write(&self.memory, remembered),
             None => Ok(()),
         };
+        let guarded = |name: &str| names.contains_key(name);
         let told = match self.guard.take() {
-            Some(guard) => Ok(guard),
-            None => Guard::start(policy, |name| names.contains_key(name)),
+            Some(mut guard) => guard.follow(policy, &self.ports, guarded).map(|()| guard),
+            None => Guard::start(policy, &self.ports, guarded),
         };
         self.guarding = self.orders.deadline.or(self.guarding);
         let until = self.guarding;

@@ -342,7 +342,7 @@ impl Daemon {
             self.controller.soften(tenant, soft);
         }
         if let Some(cluster) = &mut self.cluster {
-            cluster.begin(&self.policy, &mut self.controller);
+            cluster.begin(&self.policy, self.ports.names(), &mut self.controller);
         }
         let mut decision = self.step(Way::Sends, &seen);
         for (port, watch) in decision.ports.iter_mut().zip(&self.watches) {

@@ -96,13 +96,18 @@ pub fn run<E: From<Error>>(
         let limited = policy
             .ports()
             .map(|(tenant, _)| policy.limits_received(tenant));
-        let got: Vec<Seen> = limited
-            .zip(names.iter().enumerate())
-            .map(|(limited, (index, port))| match limited {
-                true => survey.take(Way::Receives, index, port).seen,
-                false => Seen::default(),
-            })
-            .collect();
+        let mut got = Vec::new();
+        for (limited, (index, port)) in limited.zip(names.iter().enumerate()) {
+            if !limited {
+                got.push(Seen::default());
+                continue;
+            }
+            let snapshot = survey.take(Way::Receives, index, port);
+            if let (Some(controller), Some(setup)) = (&mut receives, &snapshot.setup) {
+                controller.describe(index, setup);
+            }
+            got.push(snapshot.seen);
+        }
         let received = receives
             .as_mut()
             .map(|controller| packets::step(coming.as_mut(), controller, &got));

@@ -32,6 +32,8 @@ const TAKEN: &str = "taken";
 enum Word {
     /// Whose ports are guarded. First.
     Guard(Vec<Guarded>),
+    /// Which ports these are from now on, as the kernel knows them: names are others at times.
+    Ports(Vec<Vec<PortName>>),
     /// How long the limits hold.
     Hold {
         /// When they end (`CLOCK_BOOTTIME`); none when they are safe already.
@@ -57,6 +59,8 @@ struct Guarded {
 #[derive(Debug)]
 pub struct Guard {
     names: Vec<String>,
+    /// Their ports, as it knows them.
+    ports: Vec<Vec<PortName>>,
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
@@ -64,11 +68,15 @@ pub struct Guard {
 
 impl Guard {
     /// Starts one for the tenants of `policy` that `guarded` names: this program as `police guard`, which calls
-    /// [`run`].
+    /// [`run`]. `known` are the policy's ports as the kernel knows them.
     ///
     /// # Errors
     /// When it cannot be started, or does not answer.
-    pub fn start(policy: &Policy, guarded: impl Fn(&str) -> bool) -> io::Result<Self> {
+    pub fn start(
+        policy: &Policy,
+        known: &[PortName],
+        guarded: impl Fn(&str) -> bool,
+    ) -> io::Result<Self> {
         // The program as it runs, also when an upgrade has replaced its file.
         let mut child = Command::new("/proc/self/exe")
             .arg0("nicety")
@@ -80,21 +88,24 @@ impl Guard {
             .spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (to, from) = pipes.ok_or_else(|| io::Error::other("no pipe to it"))?;
+        let ports = ports_of(policy, known, &guarded);
         let tenants = policy.tenants.iter().filter(|tenant| guarded(&tenant.name));
         let tenants: Vec<Guarded> = tenants
-            .map(|tenant| Guarded {
+            .zip(&ports)
+            .map(|(tenant, ports)| Guarded {
                 adopt: match tenant.adopt {
                     // It notes nothing, and so takes nothing away.
                     Adopt::Replace => Adopt::Cap,
                     adopt => adopt,
                 },
                 name: tenant.name.clone(),
-                ports: tenant.ports.clone(),
+                ports: ports.clone(),
                 burst: tenant.burst,
             })
             .collect();
         let mut guard = Self {
             names: tenants.iter().map(|tenant| tenant.name.clone()).collect(),
+            ports,
             child,
             to,
             from: BufReader::new(from),
@@ -102,6 +113,24 @@ impl Guard {
         // It asks the kernel first.
         guard.tell(&Word::Guard(tenants), 10 * ANSWER)?;
         Ok(guard)
+    }
+
+    /// Tells it which ports the tenants have, where these are others than it knows.
+    ///
+    /// # Errors
+    /// When it does not answer: then no limit may be raised.
+    pub fn follow(
+        &mut self,
+        policy: &Policy,
+        known: &[PortName],
+        guarded: impl Fn(&str) -> bool,
+    ) -> io::Result<()> {
+        let ports = ports_of(policy, known, guarded);
+        if ports != self.ports {
+            self.tell(&Word::Ports(ports.clone()), ANSWER)?;
+            self.ports = ports;
+        }
+        Ok(())
     }
 
     /// Tells it until when (`CLOCK_BOOTTIME`) limits above the safe shares of `orders` may be set; none when no
@@ -151,6 +180,21 @@ impl Drop for Guard {
         // One that has ended is not left behind as a dead process; one that still guards is not waited for.
         let _ = self.child.try_wait();
     }
+}
+
+/// The ports of each guarded tenant, as the kernel knows them.
+fn ports_of(
+    policy: &Policy,
+    known: &[PortName],
+    guarded: impl Fn(&str) -> bool,
+) -> Vec<Vec<PortName>> {
+    let mut known = known.iter();
+    let tenants = policy.tenants.iter().map(|tenant| {
+        let ports = known.by_ref().take(tenant.ports.len()).cloned().collect();
+        (&tenant.name, ports)
+    });
+    let guarded = tenants.filter(|(name, _)| guarded(name));
+    guarded.map(|(_, ports)| ports).collect()
 }
 
 /// Whether a pipe can be read or written within so long.

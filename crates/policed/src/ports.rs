@@ -195,7 +195,8 @@ impl Ports {
         let wanted: Wanted = self.interfaces().map(|port| (port, had(port))).collect();
         let interfaces = !wanted.is_empty();
         let request = SurveyRequest {
-            interfaces: !self.by_interfaces.is_empty() || (all || self.counts) && interfaces,
+            interfaces: !self.by_interfaces.is_empty() || all && interfaces,
+            ports: self.counts && interfaces,
             limits: match (interfaces, all) {
                 (false, _) => Limits::None,
                 (true, false) => Limits::Stirred,
@@ -365,7 +366,7 @@ impl Ports {
                 let survey = Arc::clone(look.survey.as_ref()?);
                 let set = move |links: &mut Links| match way {
                     Way::Sends => links.set((port, &name), &survey, limit, how),
-                    Way::Receives => links.set_received(&name, &survey, limit, how),
+                    Way::Receives => links.set_received((port, &name), &survey, limit, how),
                 };
                 self.links.run(self.wait, set)
             }

@@ -1,7 +1,7 @@
 //! Rates of virtual functions and ports.
 
 use nicety_model::BitRate;
-use nicety_model::knob::{Knob, PACKETS, WIRE};
+use nicety_model::knob::{Knob, NOQUEUE, PACKETS, WIRE};
 use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::openvswitch::Policing;
@@ -52,7 +52,12 @@ impl Knobs {
             Knob::ReceiveRate { interface } => {
                 let shapers = Shapers::open(&self.ns)?;
                 let survey = shapers.survey()?;
-                Ok(port_value(&shapers.received(interface, &survey)?))
+                let limit = shapers.received(interface, &survey)?;
+                let face = survey.face(interface);
+                Ok(match face.is_some_and(|face| survey.has_no_queue(face)) {
+                    true => NOQUEUE.to_owned(),
+                    false => port_value(&limit),
+                })
             }
             _ => Err(KnobError::refused(knob, "is no rate")),
         }
@@ -85,6 +90,7 @@ impl Knobs {
                     return Ok(());
                 }
                 match value {
+                    NOQUEUE => shapers.unqueue(interface, &shapers.survey()?)?,
                     // What others have at it stays.
                     _ if value == "none" || value.ends_with(FOREIGN) => {
                         shapers.remove(interface)?
@@ -100,11 +106,16 @@ impl Knobs {
             Knob::ReceiveRate { interface } => {
                 let shapers = Shapers::open(&self.ns)?;
                 let survey = shapers.survey()?;
+                if let Ok(theirs) = value.parse::<RecordedLimit>() {
+                    shapers.give_back(interface, &survey, &theirs)?;
+                    return Ok(());
+                }
                 match (port_shape(value), value) {
                     (Some(shape), _) => {
                         shapers.set_received(interface, &survey, shape, BURST)?;
                     }
                     (None, "none") => shapers.remove_received(interface, &survey)?,
+                    (None, NOQUEUE) => shapers.unqueue(interface, &survey)?,
                     (None, other) if other.ends_with(FOREIGN) => {
                         shapers.remove_received(interface, &survey)?;
                     }

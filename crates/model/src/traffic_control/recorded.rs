@@ -25,6 +25,13 @@ impl Recorded {
         }
     }
 
+    /// Whether it is a discipline at the root of an interface (struct tcmsg).
+    pub fn is_root(&self) -> bool {
+        const PARENT: std::ops::Range<usize> = 12..16;
+        let root = super::Handle::ROOT.0.to_ne_bytes();
+        matches!(self, Self::Qdisc(_)) && self.body().get(PARENT) == Some(&root[..])
+    }
+
     fn letter(&self) -> char {
         match self {
             Self::Qdisc(_) => 'q',
@@ -48,6 +55,11 @@ impl RecordedLimit {
     /// The words of a text that may be one.
     pub fn words_of(text: &str) -> &str {
         text.split_once(RAW).map_or(text, |(words, _)| words)
+    }
+
+    /// Whether it was a discipline at the root of an interface; else it limits what comes in there.
+    pub fn is_at_root(&self) -> bool {
+        self.parts.first().is_some_and(Recorded::is_root)
     }
 
     /// Its filters.
@@ -123,6 +135,9 @@ pub enum NoWayBack {
     /// A filter of a kind that is not known.
     #[error("its filter is of a kind that nicety cannot make anew")]
     Kind,
+    /// A discipline below it of a kind that is not known, or one that has others below itself.
+    #[error("a discipline below it is none that nicety can make anew")]
+    Below,
     /// The kernel tells something that is not known.
     #[error("the kernel tells attribute {attribute} of its {of}, which nicety cannot make anew")]
     Attribute {

@@ -1,14 +1,14 @@
 //! The messages (include/uapi/linux/pkt_sched.h, pkt_cls.h, tc_act/tc_mirred.h).
 
 use libc::{RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
-use nicety_model::knob::{PACKET_BYTES, WIRE_BYTES};
+use nicety_model::knob::{NOQUEUE, PACKET_BYTES, WIRE_BYTES};
 pub(super) use nicety_model::traffic_control::FIRST;
 use nicety_model::traffic_control::{Handle, OURS};
 
 use super::Shape;
 use crate::raw::{Attributes, LINK_HEADER, RawMessage, u32_at};
 pub(super) use crate::tc::{
-    INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_root, ingress,
+    INGRESS, INGRESS_PARENT, ROOT, TC_HEADER, dump_filters, dump_qdiscs, get_qdisc, ingress,
 };
 use crate::tc::{
     TC_ACT_STOLEN, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_EGRESS_REDIR, TCA_MIRRED_PARMS,
@@ -64,11 +64,23 @@ pub(super) fn remove(index: u32, parent: u32, handle: u32) -> RawMessage {
     tc(RTM_DELQDISC, index, handle, parent, 0)
 }
 
-/// A token bucket at the root, `burst` and `queue` in bytes. Packets are limited by its second bucket, the one of the
+/// A root where nothing waits.
+pub(super) fn unqueue(index: u32) -> RawMessage {
+    let mut request = tc(RTM_NEWQDISC, index, 0, ROOT, 0);
+    request.put_str(TCA_KIND, NOQUEUE);
+    request
+}
+
+/// A token bucket at the root of an interface, or at a class of another program's discipline there, `burst` and `queue` in bytes. Packets are limited by its second bucket, the one of the
 /// peak rate, which has a size of frames of its own (net/sched/sch_tbf.c, `tbf_dequeue`; include/net/sch_generic.h,
 /// `psched_l2t_ns`): none counts as less than `PACKET_BYTES` there.
-pub(super) fn bucket(index: u32, shape: Shape, burst: u64, queue: u64) -> RawMessage {
-    let mut request = tc(RTM_NEWQDISC, index, BUCKET, ROOT, 0);
+pub(super) fn bucket(
+    (index, parent): (u32, u32),
+    shape: Shape,
+    burst: u64,
+    queue: u64,
+) -> RawMessage {
+    let mut request = tc(RTM_NEWQDISC, index, BUCKET, parent, 0);
     request.put_str(TCA_KIND, "tbf");
     let bytes_per_second = (shape.rate.0 / 8).max(1);
     let overhead = if shape.wire { WIRE_BYTES } else { 0 };

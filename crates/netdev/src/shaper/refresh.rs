@@ -13,6 +13,8 @@ use crate::netlink::{Channel, Part};
 pub struct SurveyRequest {
     /// The counters of all interfaces, also where nobody needs them to know what has happened.
     pub interfaces: bool,
+    /// The counters of all but those that were made here: who limits nothing has none of these.
+    pub ports: bool,
     /// Which limits.
     pub limits: Limits,
 }
@@ -64,7 +66,7 @@ impl Shapers {
     /// When the kernel does not answer.
     pub fn survey_again(&self, mut before: Survey, ask: SurveyRequest) -> Result<Survey, NetError> {
         let by_counters = ask.limits == Limits::Stirred && !before.busy;
-        let stirred = match ask.interfaces || by_counters {
+        let stirred = match ask.interfaces || ask.ports || by_counters {
             true => before.recount(&self.counters(&before, ask.interfaces)?),
             false => BTreeSet::new(),
         };
@@ -111,7 +113,7 @@ impl Shapers {
         let mut survey = before;
         survey.deep = false;
         for index in holders {
-            let request = message::get_root(*index);
+            let request = message::get_qdisc(*index, survey.place(*index));
             let ours = self
                 .channel
                 .one(request, |part| part.body.to_vec())

@@ -16,8 +16,8 @@ use crate::traffic_control::replay;
 
 /// Of a new filter: there is none like it.
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
-const LIMIT: &str = "limit";
-const GIVE_BACK: &str = "give back limit of";
+pub(super) const LIMIT: &str = "limit";
+pub(super) const GIVE_BACK: &str = "give back limit of";
 
 /// What came of giving a limit back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +112,9 @@ impl Shapers {
         theirs: &RecordedLimit,
     ) -> Result<GivenBack, NetError> {
         let face = self.face(port, survey)?;
+        if theirs.is_at_root() {
+            return self.give_back_root(port, survey, theirs);
+        }
         let made = survey.made_for(face.index);
         let there = match survey.ingress(face.index) {
             Some("ingress") => self.there(face, made)?,
@@ -193,7 +196,7 @@ impl Shapers {
         Ok(There { ours, others })
     }
 
-    fn batch(
+    pub(super) fn batch(
         &self,
         changes: Vec<(RawMessage, u16)>,
         operation: &'static str,

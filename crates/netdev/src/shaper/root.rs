@@ -3,17 +3,29 @@
 
 use std::time::Duration;
 
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+
 use super::message::{self, BUCKET, ROOT};
 use super::{BURST, Bucket, Face, PortLimit, Shape, Shapers, Survey, Way, foreign, shape};
 use crate::net_error::NetError;
 
 impl Survey {
-    /// What limits what an interface sends.
+    /// What limits what an interface sends. A bucket of nicety's below a discipline of another program counts.
     pub fn at_root(&self, face: &Face) -> PortLimit {
-        match self.foreign_root(face.index) {
-            Some(kind) => PortLimit::Foreign(kind.to_owned()),
-            None => shape(self.bucket(face.index)),
+        match (self.foreign_root(face.index), self.bucket(face.index)) {
+            (Some(kind), None) => PortLimit::Foreign(kind.to_owned()),
+            (_, bucket) => shape(bucket),
         }
+    }
+
+    /// Whether somebody has made it so that nothing waits at the root of an interface: `noqueue`, which limits nothing.
+    pub fn has_no_queue(&self, face: &Face) -> bool {
+        self.is_unqueued(face.index)
+    }
+
+    /// Whether another program has a discipline at the root of an interface, with or without a bucket of nicety's.
+    pub fn has_foreign_root(&self, face: &Face) -> bool {
+        self.foreign_root(face.index).is_some()
     }
 
     /// The bucket of what an interface sends.
@@ -55,12 +67,27 @@ impl Shapers {
     /// As [`Self::set`].
     pub fn remove_root(&self, face: &Face, survey: &Survey) -> Result<(), NetError> {
         match survey.bucket(face.index) {
+            Some(_) if survey.has_foreign_root(face) => self.lift(face, survey, &[]),
             Some(_) => {
                 let request = message::remove(face.index, ROOT, BUCKET);
                 self.change(request, 0, "remove limit of", &face.name)
             }
             None => Ok(()),
         }
+    }
+
+    /// Takes a limit at a root away, and makes it so that nothing waits there.
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn unqueue(&self, port: &str, survey: &Survey) -> Result<(), NetError> {
+        let face = self.face(port, survey)?;
+        if survey.has_foreign_root(face) || survey.has_no_queue(face) {
+            return Ok(());
+        }
+        let request = message::unqueue(face.index);
+        let flags = NLM_F_CREATE | NLM_F_REPLACE;
+        self.change(request, flags, "remove limit of", port)
     }
 
     /// What limits what the owner of a tap or veth receives.
@@ -105,12 +132,19 @@ impl Shapers {
         burst: Duration,
     ) -> Result<(), NetError> {
         let face = self.receiver(port, survey)?;
-        self.remove_root(face, survey)?;
-        self.bucket(&Survey::default(), face.index, shape, burst, port)
+        let place = (face.index, survey.place(face.index));
+        match survey.bucket(face.index) {
+            Some(_) => self.renew_at(place, shape, burst, port),
+            None => self.bucket_at(place, shape, burst, port),
+        }
     }
 
     /// An interface out of whose root its owner receives.
-    fn receiver<'a>(&self, port: &str, survey: &'a Survey) -> Result<&'a Face, NetError> {
+    pub(super) fn receiver<'a>(
+        &self,
+        port: &str,
+        survey: &'a Survey,
+    ) -> Result<&'a Face, NetError> {
         let face = self.face(port, survey)?;
         match self.way(face)? {
             Way::Redirected => Ok(face),

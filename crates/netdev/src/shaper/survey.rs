@@ -13,7 +13,7 @@ use super::message::{BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER
 use super::{Shape, port_of};
 use crate::raw::{Attributes, LINK_HEADER, text, u16_at, u32_at, u64_at};
 use crate::tc::{Stats, TCA_TBF_PARMS, TCA_TBF_PRATE64, TCA_TBF_RATE64, rate};
-use nicety_model::knob::PACKET_BYTES;
+use nicety_model::knob::{NOQUEUE, PACKET_BYTES};
 
 /// Bytes of struct if_stats_msg.
 const STATS_HEADER: usize = 12;
@@ -66,6 +66,10 @@ pub struct Survey {
     buckets: HashMap<u32, Bucket>,
     ingress: HashMap<u32, Cow<'static, str>>,
     foreign_roots: HashMap<u32, String>,
+    /// Interfaces whose root somebody has made `noqueue`, which limits nothing.
+    unqueued: BTreeSet<u32>,
+    /// Buckets that hang at a class of another program's discipline: which class.
+    below: HashMap<u32, u32>,
     /// Interfaces whose counters or buckets are others than in the look before; none when anything may
     /// be.
     pub(super) moved: Option<BTreeSet<u32>>,
@@ -181,6 +185,7 @@ impl Survey {
     /// Takes a bucket read anew; false when there is none of ours.
     pub(super) fn renew(&mut self, index: u32, body: &[u8]) -> bool {
         self.buckets.remove(&index);
+        self.below.remove(&index);
         self.add(body).is_some() && self.buckets.contains_key(&index)
     }
 
@@ -199,8 +204,14 @@ impl Survey {
                 };
                 self.ingress.insert(index, kind);
             }
-            (ROOT, BUCKET) if kind == "tbf" => {
+            (parent, BUCKET) if kind == "tbf" => {
                 self.buckets.insert(index, bucket(attributes)?);
+                if parent != ROOT {
+                    self.below.insert(index, parent);
+                }
+            }
+            (ROOT, handle) if handle != 0 && kind == NOQUEUE => {
+                self.unqueued.insert(index);
             }
             // Handle 0 is the kernel's own choice.
             (ROOT, handle) if handle != 0 => {
@@ -246,6 +257,15 @@ impl Survey {
 
     pub(super) fn ingress(&self, index: u32) -> Option<&str> {
         self.ingress.get(&index).map(AsRef::as_ref)
+    }
+
+    /// What the bucket of an interface hangs at, or would: its root where there is nothing else.
+    pub(super) fn place(&self, index: u32) -> u32 {
+        self.below.get(&index).copied().unwrap_or(ROOT)
+    }
+
+    pub(super) fn is_unqueued(&self, index: u32) -> bool {
+        self.unqueued.contains(&index)
     }
 
     pub(super) fn foreign_root(&self, index: u32) -> Option<&str> {
@@ -339,7 +359,7 @@ mod tests {
             wire: true,
             packets: Some(10_000),
         };
-        let mut message = super::super::message::bucket(7, shape, 20_000, 200_000);
+        let mut message = super::super::message::bucket((7, ROOT), shape, 20_000, 200_000);
         message.nest(TCA_STATS2, |stats| {
             let mut basic = 123_456u64.to_ne_bytes().to_vec();
             basic.extend_from_slice(&99u32.to_ne_bytes());
@@ -357,6 +377,15 @@ mod tests {
         assert_eq!((bucket.bytes, bucket.frames), (123_456, 99));
         assert_eq!((bucket.drops, bucket.backlog), (5, 3_000));
         assert_eq!(survey.foreign_root(7), None);
+        // Below a discipline of somebody else it is ours all the same.
+        let mut below = message.body.clone();
+        below[12..16].copy_from_slice(&0x1_0001u32.to_ne_bytes());
+        let mut survey = Survey::default();
+        survey.add(&below).unwrap();
+        assert_eq!((survey.place(7), survey.place(8)), (0x1_0001, ROOT));
+        assert_eq!(survey.bucket(7).unwrap().shape, shape);
+        assert!(survey.renew(7, &message.body));
+        assert_eq!(survey.place(7), ROOT);
         // Another handle is somebody else's.
         message.body[11] = 0x12;
         let mut survey = Survey::default();
@@ -426,7 +455,8 @@ mod tests {
             wire: true,
             packets: None,
         };
-        let bucket = |index| super::super::message::bucket(index, shape, 20_000, 200_000).body;
+        let bucket =
+            |index| super::super::message::bucket((index, ROOT), shape, 20_000, 200_000).body;
         for index in [9, 10, 5] {
             survey.add(&bucket(index)).unwrap();
         }

@@ -5,6 +5,8 @@
 //! or chooses by itself is left out: statistics, times, the number of an action and how many refer to it, the number
 //! of `cls_u32`'s first table, and whether hardware has taken a filter.
 
+pub(crate) mod root;
+
 use libc::{RTM_DELTFILTER, RTM_NEWTFILTER, TCA_KIND, TCA_OPTIONS};
 use nicety_model::traffic_control::{NoWayBack, Recorded};
 
@@ -59,6 +61,10 @@ fn option(kind: &str, attribute: u16) -> Option<How> {
         ("u32", 11) | ("matchall", 3) => How::Flags,
         ("u32", TCA_U32_ACT) | ("basic", 3) | ("matchall", 2) => How::Actions,
         ("u32", 6) | ("basic", 4) => How::Policer,
+        // TCA_FW_CLASSID, INDEV and MASK.
+        ("fw", 1 | 3 | 5) => How::Same,
+        ("fw", 2) => How::Policer,
+        ("fw", 4) => How::Actions,
         ("basic", TCA_BASIC_EMATCHES) => How::Ematches,
         _ => return None,
     })
@@ -69,6 +75,9 @@ fn option(kind: &str, attribute: u16) -> Option<How> {
 /// # Errors
 /// Why not.
 pub fn can_return(parts: &[Recorded]) -> Result<(), NoWayBack> {
+    if parts.first().is_some_and(Recorded::is_root) {
+        return root::requests(parts).map(|_| ());
+    }
     for part in parts {
         match part {
             Recorded::Filter(body) => {
@@ -121,7 +130,7 @@ pub(crate) fn remove(body: &[u8]) -> Result<RawMessage, NoWayBack> {
 
 /// The message's struct tcmsg; of a kind that can be made anew.
 fn head(message: u16, body: &[u8], kind: &str) -> Result<RawMessage, NoWayBack> {
-    if !matches!(kind, "u32" | "basic" | "matchall") {
+    if !matches!(kind, "u32" | "basic" | "matchall" | "fw") {
         return Err(NoWayBack::Kind);
     }
     let [index, handle, parent, info] = [4, 8, 12, 16].map(|at| u32_at(body, at).unwrap_or(0));

@@ -135,6 +135,7 @@ pub(crate) fn limits_in_between(_: Privilege) {
     pair.far_links.add_address("y", address(2), 24).unwrap();
     let ask = |limits| SurveyRequest {
         interfaces: false,
+        ports: false,
         limits,
     };
     let bucket = |survey: &Survey, port: &str| {
@@ -178,6 +179,7 @@ pub(crate) fn limits_in_between(_: Privilege) {
     assert_eq!(made(&survey).rx_frames, first.rx_frames);
     let all = SurveyRequest {
         interfaces: true,
+        ports: false,
         limits: Limits::Stirred,
     };
     survey = shapers.survey_again(survey, all).unwrap();

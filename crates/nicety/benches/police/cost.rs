@@ -8,8 +8,8 @@ use nicety_netdev::link::{Links, VethEnd};
 use nicety_netdev::netns::NetNs;
 use serde_json::{Map, Value, json};
 
-use crate::rig::{Rig, inside};
-use crate::watch;
+use crate::rig::{Held, Rig, inside};
+use crate::{number, watch};
 
 const PORTS: usize = 256;
 const ROUNDS: usize = 3;
@@ -17,24 +17,63 @@ const TIME: Duration = Duration::from_secs(4);
 /// Calls of ip(8) in a round.
 const CALLS: u32 = 15;
 
+/// What a daemon does besides, in its policy: for all, and for each tenant.
+const BESIDES: [(&str, &str, &str, &str); 3] = [
+    (
+        "what they receive limited too",
+        "received",
+        "",
+        "rx_max = \"5gbit\"\n",
+    ),
+    ("bills kept", "bills", "[bills]\n", ""),
+    ("both", "both", "[bills]\n", "rx_max = \"5gbit\"\n"),
+];
+
+/// 256 veths, and the namespace of their other ends.
+struct Veths {
+    rig: Rig,
+    ports: usize,
+    _others: NetNs,
+}
+
+impl Veths {
+    fn new() -> Result<Self> {
+        let ports = number("NICETY_BENCH_PORTS")?.unwrap_or(PORTS);
+        let rig = Rig::new(&[], 1_000)?;
+        let others = NetNs::create("others")?;
+        let links = Links::open(&rig.hub)?;
+        for port in 0..ports {
+            let (near, far) = (format!("p{port}"), format!("g{port}"));
+            let near_end = VethEnd::plain(&rig.hub, &near);
+            links.add_veth(near_end, VethEnd::plain(&others, &far))?;
+            links.set_up(&near)?;
+        }
+        Ok(Self {
+            rig,
+            ports,
+            _others: others,
+        })
+    }
+
+    /// A daemon that samples them ten times a second, once its limiters are made.
+    fn held(&self, for_all: &str, for_each: &str) -> Result<Held> {
+        let mut policy = format!("[link]\ncapacity = \"10gbit\"\nperiod = \"100ms\"\n{for_all}");
+        for port in 0..self.ports {
+            policy += &format!("[[tenant]]\nname = \"{port}\"\nports = \"p{port}\"\n{for_each}");
+        }
+        let held = self.rig.daemon(&policy)?;
+        std::thread::sleep(Duration::from_secs(3));
+        Ok(held)
+    }
+}
+
 /// Samples 256 veths ten times a second.
 pub fn measure(figures: &mut Map<String, Value>, ratios: &mut Map<String, Value>) -> Result<()> {
-    watch::phase("cost", Duration::from_secs(60));
-    let rig = Rig::new(&[], 1_000)?;
-    let others = NetNs::create("others")?;
-    let links = Links::open(&rig.hub)?;
-    let mut policy = "[link]\ncapacity = \"10gbit\"\nperiod = \"100ms\"\n".to_owned();
-    for port in 0..PORTS {
-        let (near, far) = (format!("p{port}"), format!("g{port}"));
-        let near_end = VethEnd::plain(&rig.hub, &near);
-        links.add_veth(near_end, VethEnd::plain(&others, &far))?;
-        links.set_up(&near)?;
-        policy += &format!("[[tenant]]\nname = \"{port}\"\nports = \"{near}\"\n");
-    }
-    let held = rig.daemon(&policy)?;
+    watch::phase("cost", Duration::from_secs(90));
+    let veths = Veths::new()?;
+    let rig = &veths.rig;
+    let held = veths.held("", "")?;
     let id = held.id();
-    // Its first periods make 256 limiters.
-    std::thread::sleep(Duration::from_secs(3));
     let (mut shares, mut calls) = (Vec::new(), Vec::new());
     let first = user_and_kernel(id)?;
     for _ in 0..ROUNDS {
@@ -58,8 +97,9 @@ pub fn measure(figures: &mut Map<String, Value>, ratios: &mut Map<String, Value>
         .map(|(ip, own)| ip / own)
         .collect();
     let (share, ip, ratio) = (median(&mut shares), median(&mut calls), median(&mut each));
+    let ports = veths.ports;
     println!(
-        "\n{PORTS} ports, 10 periods a second: {:.2} % of a core (aim: 1 %), about {:.0} % of that \
+        "\n{ports} ports, 10 periods a second: {:.2} % of a core (aim: 1 %), about {:.0} % of that \
          in the kernel, {memory:.1} MB (aim: 20)\n\
          ip -s -j link show as often: {:.1} % of a core, {ratio:.1} times as much (aim: 20)",
         100.0 * share,
@@ -73,6 +113,26 @@ pub fn measure(figures: &mut Map<String, Value>, ratios: &mut Map<String, Value>
     let ends = (each.first(), each.last());
     let value = json!({"median": ratio, "min": ends.0, "max": ends.1});
     ratios.insert("cost_ip_to_police".to_owned(), value);
+    drop(held);
+    println!("As much does a daemon cost that does more:");
+    for (words, key, for_all, for_each) in BESIDES {
+        watch::phase(key, Duration::from_secs(60));
+        let held = veths.held(for_all, for_each)?;
+        let id = held.id();
+        let mut shares = Vec::new();
+        for _ in 0..ROUNDS {
+            let (begin, before) = (Instant::now(), cpu_seconds(id)?);
+            std::thread::sleep(TIME);
+            shares.push((cpu_seconds(id)? - before) / begin.elapsed().as_secs_f64());
+        }
+        let (share, memory) = (median(&mut shares), memory_mb(id)?);
+        println!(
+            "{words:<32}{:.2} % of a core, {memory:.1} MB",
+            100.0 * share
+        );
+        figures.insert(format!("cost_256_ports_{key}_core_ratio"), json!(share));
+        figures.insert(format!("cost_256_ports_{key}_memory_mb"), json!(memory));
+    }
     Ok(())
 }
 

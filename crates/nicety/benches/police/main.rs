@@ -4,8 +4,8 @@
 //! `cargo bench -p nicety --bench police` prints tables, writes `bench/police-wire.json` under the
 //! target directory, and draws the two senders in `bench/two-senders.svg`. Everything happens in
 //! network namespaces of its own. Rates are what the receivers got, without headers.
-//! `NICETY_BENCH_POLICE=two`, `reaction`, `begin`, `three`, `cost`, `adopt` or `neighbour` runs that part alone;
-//! `NICETY_BENCH_ROUNDS` and `NICETY_BENCH_SECONDS` make `begin` and `neighbour` shorter.
+//! `NICETY_BENCH_POLICE=two`, `reaction`, `begin`, `three`, `received`, `packets`, `cost`, `adopt` or `neighbour` runs that
+//! part alone; `NICETY_BENCH_ROUNDS`, `NICETY_BENCH_SECONDS` and `NICETY_BENCH_PORTS` make some shorter and smaller.
 
 // A benchmark is an edge: it prints, reads its environment and writes files.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
@@ -16,7 +16,9 @@ mod cost;
 mod drawing;
 mod flows;
 mod neighbour;
+mod packets;
 mod reaction;
+mod received;
 mod rig;
 mod watch;
 
@@ -115,6 +117,12 @@ fn main() -> Result<()> {
     }
     if wanted("three") {
         three(&mut figures)?;
+    }
+    if wanted("received") {
+        received::measure(&mut figures)?;
+    }
+    if wanted("packets") {
+        packets::measure(&mut figures)?;
     }
     if wanted("cost") {
         cost::measure(&mut figures, &mut ratios)?;
@@ -252,6 +260,13 @@ fn three(figures: &mut Map<String, Value>) -> Result<()> {
 
 fn key(experiment: &str, control: Control, name: &str) -> String {
     format!("{experiment}_{}_{name}", control.word().replace(' ', "_"))
+}
+
+/// A number of the environment.
+fn number(name: &str) -> Result<Option<usize>> {
+    let text = std::env::var(name).ok();
+    let number = text.map(|text| text.parse().with_context(|| format!("{name} is a number")));
+    number.transpose()
 }
 
 /// Where results go.

@@ -1,6 +1,7 @@
 //! Tenants behind a bridge and the uplink they share, in namespaces that end with this process.
 
 use std::cell::RefCell;
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::process::{Child, Command, Stdio};
@@ -45,7 +46,7 @@ impl Held {
 }
 
 /// Ends the flows, also when something fails.
-struct Over<'a>(&'a AtomicBool);
+pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {
@@ -60,6 +61,21 @@ pub fn inside(ns: &NetNs, words: &[&str]) -> Result<String> {
         bail!("{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Commands of tc(8), ip(8) or bridge(8).
+pub fn batch(ns: &NetNs, program: &str, commands: &str) -> Result<()> {
+    let mut tool = ns.run(|| {
+        let mut tool = Command::new(program);
+        tool.args(["-batch", "-"]).stdin(Stdio::piped()).spawn()
+    })??;
+    let mut stdin = tool.stdin.take().context("no pipe")?;
+    stdin.write_all(commands.as_bytes())?;
+    drop(stdin);
+    match tool.wait()?.success() {
+        true => Ok(()),
+        false => bail!("{program} -batch failed"),
+    }
 }
 
 impl Rig {
@@ -112,6 +128,12 @@ impl Rig {
         links.set_up(&far)?;
         links.add_address(&far, address.into(), 24)?;
         Ok(())
+    }
+
+    /// The namespace of a tenant.
+    pub fn tenant(&self, name: &str) -> Option<&NetNs> {
+        let mut tenants = self.tenants.iter();
+        tenants.find(|(known, _)| known == name).map(|(_, ns)| ns)
     }
 
     /// The daemon with a policy, after its first period.

@@ -13,7 +13,14 @@ const SHARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/police.sh")
 const GONE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/gone.sh");
 const SENDERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/share.sh");
 const SWITCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/ovs.sh");
+const LIBVIRT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/libvirt.sh");
 /// What it needs of the host.
+const MACHINES: [&str; 3] = [
+    "/usr/sbin/libvirtd",
+    "/usr/bin/virsh",
+    "/usr/bin/qemu-system-x86_64",
+];
+/// What Open vSwitch needs.
 const SWITCH: [&str; 2] = [
     "/usr/lib/openvswitch-switch/ovs-vswitchd",
     "/usr/share/openvswitch/vswitch.ovsschema",
@@ -128,6 +135,22 @@ limited again
 the limits of 2 ports are as they were found
 ";
 
+/// A machine of libvirt's whose interface `virsh domiftune` limits.
+const SAID_OF_MACHINES: &str = "\
+tuned: port libvirt:web01/net0 (vnet0), receiving: libvirt limits it to 4mbit; it shares below that
+tuned: port libvirt:web01/net0 (vnet0): libvirt limits it to 8mbit; it shares below that
+tuned: port libvirt:web01/net0 (vnet0), receiving: libvirt limits it to 2mbit; it shares below that
+both: tbf 6e63: parent 1:1
+killed: tbf 6e63: parent 1:1
+restored: sfq 2: parent 1:1
+again: tbf 6e63: parent 1:1
+gone: tbf 6e63: root
+the limits of 2 ports are as they were found
+stopped
+0
+theirs is as it was
+";
+
 #[test]
 fn functions_of_an_82576_have_rates_and_share_a_link() {
     let _alone = alone();
@@ -152,8 +175,23 @@ fn functions_of_an_82576_have_rates_and_share_a_link() {
         }
         false => println!("SKIP ports of Open vSwitch: apt install openvswitch-switch"),
     }
+    let machines = MACHINES
+        .iter()
+        .all(|path| fs::exists(path).unwrap_or(false));
+    match machines {
+        true => {
+            words.push(LIBVIRT);
+            said.push(SAID_OF_MACHINES);
+        }
+        false => println!(
+            "SKIP limits of libvirt: apt install libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients \
+             qemu-system-x86"
+        ),
+    }
     let ended = lab("run", &words).dir(dir.path()).limit(LIMIT).run();
     ended.assert_code(0);
+    let begin = fs::read_to_string(out.join("followed")).unwrap_or_default();
+    print!("{begin}");
     // What rollback says is on standard error.
     assert_eq!(ended.stdout, said.concat(), "{}", ended.stderr);
 

@@ -3,6 +3,7 @@
 mod campaign;
 mod kernel;
 mod replace;
+mod roots;
 
 use std::fs;
 

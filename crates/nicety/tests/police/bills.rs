@@ -2,6 +2,7 @@
 
 mod collectors;
 mod hour;
+mod team;
 
 use std::fs;
 use std::time::{Duration, Instant};

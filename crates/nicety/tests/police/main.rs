@@ -15,6 +15,9 @@ mod lab;
 #[path = "../docs/page.rs"]
 #[allow(dead_code, reason = "the tests of the documentation use the rest")]
 mod page;
+#[path = "../../../history/tests/server/mod.rs"]
+#[allow(dead_code, reason = "shared with the tests of the history")]
+mod server;
 
 mod adopt;
 mod alerts;

@@ -1,6 +1,7 @@
 //! Ports by the names that people use for them, with libvirtd, Open vSwitch, and recorded files of Proxmox and CNI.
 
 mod stage;
+mod total;
 
 use std::fs;
 use std::path::Path;
@@ -362,7 +363,7 @@ fn ports_of_open_vswitch_proxmox_and_pods_are_found() {
     }
 }
 
-/// Ends with its input.
+/// A process that ends with its input, or when it is dropped.
 struct Switch(Child);
 
 impl Drop for Switch {

@@ -53,13 +53,15 @@ impl ImportedLimit {
         BitRate(self.ceil_bps.unwrap_or(self.rate_bps))
     }
 
-    /// Two disciplines have no room at one root: theirs stays, or goes before nicety limits.
+    /// Theirs stays alone unless the policy limits what is received, too.
     fn received(&self) -> String {
         let (by, most) = (&self.by, self.most());
-        let port = &self.port;
+        let how = match self.only_replaced {
+            false => "to share below that, write:",
+            true => "to take its place, write adopt = \"replace\" and:",
+        };
         format!(
-            "# {by} limits what it receives to {most}, which stays; to share that, remove theirs with\n\
-             # tc qdisc del dev {port} root, and write:\n# rx_max = \"{most}\"\n"
+            "# {by} limits what it receives to {most}, which stays; {how}\n# rx_max = \"{most}\"\n"
         )
     }
 }

@@ -103,6 +103,7 @@ fn one(
         ceil: None,
         priority: filter.priority,
         burst_bytes: bucket.burst_bytes,
+        under: None,
         parts,
     })
 }

@@ -1,10 +1,12 @@
 //! What limits what the owner of a port receives.
 
+use nicety_model::knob::NOQUEUE;
 use nicety_model::traffic_control::{
     Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, Recorded, TrafficControl,
 };
 
 use super::{Adopted, By, Interface, Unknown, Way, is_deep_as_proxmoxs};
+use crate::policy::LEAST_RATE;
 
 /// The discipline that libvirt, Proxmox, CNI and Open vSwitch make.
 const FIRST: Handle = Handle::new(1, 0);
@@ -17,22 +19,37 @@ const LEAVES: [&str; 2] = ["sfq", "fq_codel"];
 
 pub(super) fn look(interface: &Interface) -> Option<Result<Adopted, Unknown>> {
     let control = &interface.control;
-    let is_root = |qdisc: &&Qdisc| qdisc.parent == Handle::ROOT && qdisc.handle.major() != OURS;
+    // Nicety's, and one where nothing waits, limit nothing of theirs.
+    let is_theirs = |qdisc: &Qdisc| qdisc.handle.major() != OURS && qdisc.kind != NOQUEUE;
+    let is_root = |qdisc: &&Qdisc| qdisc.parent == Handle::ROOT && is_theirs(qdisc);
     let qdisc = control.qdiscs.iter().find(is_root)?;
-    Some(match qdisc.limit {
-        Some(QdiscLimit::Bucket(bucket)) => Ok(token_bucket(qdisc, bucket)),
+    let found = match qdisc.limit {
+        Some(QdiscLimit::Bucket(bucket)) => Ok(token_bucket(qdisc, bucket, control)),
         Some(QdiscLimit::Classes { default }) => classes(qdisc, default, control),
         None => Err(Unknown::Kind {
             way: Way::Receives,
             kind: qdisc.kind.clone(),
             handle: qdisc.handle,
         }),
-    })
+    };
+    Some(found.and_then(not_low))
+}
+
+/// Nothing can be shared below less than the least.
+fn not_low(adopted: Adopted) -> Result<Adopted, Unknown> {
+    match adopted.most() {
+        most if most < LEAST_RATE => Err(Unknown::Low {
+            by: adopted.by,
+            most,
+        }),
+        _ => Ok(adopted),
+    }
 }
 
 /// Of the plugin, whose number is 1:, as that of many who write tc commands: it says `tc` then, for nothing else of
 /// it can be told.
-fn token_bucket(qdisc: &Qdisc, bucket: Bucket) -> Adopted {
+fn token_bucket(qdisc: &Qdisc, bucket: Bucket, control: &TrafficControl) -> Adopted {
+    let parts = qdisc_and_leaves(qdisc, control);
     Adopted {
         by: By::Tc,
         way: Way::Receives,
@@ -40,7 +57,9 @@ fn token_bucket(qdisc: &Qdisc, bucket: Bucket) -> Adopted {
         rate: bucket.rate,
         ceil: None,
         burst_bytes: bucket.burst_bytes,
-        parts: vec![Recorded::Qdisc(qdisc.raw.clone())],
+        // Its only class, which tc(8) calls so too (`tbf_walk` of net/sched/sch_tbf.c).
+        under: Some(Handle::new(qdisc.handle.major(), 1)),
+        parts: recorded(&parts).collect(),
     }
 }
 
@@ -72,7 +91,7 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         .filter(|filter| of_it(filter.parent))
         .collect();
     let parts = qdisc_and_leaves(qdisc, control);
-    let qdiscs = parts.iter().map(|part| Recorded::Qdisc(part.raw.clone()));
+    let qdiscs = recorded(&parts);
     let below = (classes.iter()).map(|class| Recorded::Class(class.raw.clone()));
     let all = filters
         .iter()
@@ -84,6 +103,8 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         rate: rate.rate,
         ceil: (ceil.rate != rate.rate).then_some(ceil.rate),
         burst_bytes: rate.burst_bytes,
+        // Nothing is below all of several.
+        under: (classes.len() == 1).then_some(top.handle),
         parts: qdiscs.chain(below).chain(all).collect(),
     })
 }
@@ -101,9 +122,14 @@ fn top_of<'a>(class: &'a Class, control: &'a TrafficControl) -> &'a Class {
         .unwrap_or(class)
 }
 
-/// The discipline, and those below its classes.
+fn recorded(qdiscs: &[&Qdisc]) -> impl Iterator<Item = Recorded> {
+    qdiscs.iter().map(|part| Recorded::Qdisc(part.raw.clone()))
+}
+
+/// The discipline, and all below it but nicety's.
 fn qdisc_and_leaves<'a>(qdisc: &'a Qdisc, control: &'a TrafficControl) -> Vec<&'a Qdisc> {
-    let is_leaf = |other: &&Qdisc| other.parent.major() == qdisc.handle.major();
+    let at_port = [Handle::ROOT, Handle::INGRESS];
+    let is_leaf = |other: &&Qdisc| !at_port.contains(&other.parent) && other.handle.major() != OURS;
     std::iter::once(qdisc)
         .chain(control.qdiscs.iter().filter(is_leaf))
         .collect()
@@ -125,22 +151,18 @@ fn by(
     let leaves: Vec<(&str, Handle)> = leaves
         .map(|leaf| (leaf.kind.as_str(), leaf.handle))
         .collect();
-    let is_libvirts = |leaf: &(&str, Handle)| LEAVES.contains(&leaf.0);
+    // Nicety's bucket may have the place of the leaf.
+    let is_ours = |leaf: &(&str, Handle)| leaf.1.major() == OURS;
+    let is_libvirts =
+        |leaf: &(&str, Handle)| leaf.1 == LEAF && LEAVES.contains(&leaf.0) || is_ours(leaf);
+    let has_no_other = leaves.iter().all(is_ours);
     let marked =
         |filter: &&Filter| filter.kind == "fw" && filter.priority == 1 && filter.handle == 1;
     let has_mark = filters.iter().any(marked);
     match top.handle {
         ALL_OVS => By::OpenVSwitch,
-        ONE if has_mark
-            && leaves
-                .iter()
-                .any(|leaf| leaf.1 == LEAF && is_libvirts(leaf)) =>
-        {
-            By::Libvirt
-        }
-        ONE if classes == 1 && filters.is_empty() && leaves.is_empty() && is_proxmox(top) => {
-            By::Proxmox
-        }
+        ONE if has_mark && leaves.iter().any(is_libvirts) => By::Libvirt,
+        ONE if classes == 1 && filters.is_empty() && has_no_other && is_proxmox(top) => By::Proxmox,
         _ => By::Tc,
     }
 }

@@ -340,7 +340,22 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
         let parts = control.qdiscs.len() + control.classes.len() + control.filters.len();
         assert_eq!(adopted.parts.len(), parts);
         assert_eq!(found.sends, None);
+        // A bucket of nicety's changes nothing of it, and can only come below a single class.
+        assert_eq!(adopted.bars().is_some(), control.classes.len() > 1);
+        let mut beside = control.clone();
+        let ours = tbf(Handle::new(OURS, 0), 2);
+        let parent = adopted.under.unwrap_or(Handle::new(1, 1));
+        beside.qdiscs.push(Qdisc { parent, ..ours });
+        let again = at(None, beside).receives.unwrap().unwrap();
+        assert!(again.is_as(&adopted));
+        assert_eq!(
+            held_at_root(control).map(|it| it.most()),
+            Some(adopted.most())
+        );
     }
+    let kilobits = tbf(Handle::new(1, 0), 0);
+    let low = at(None, shaped(vec![kilobits], vec![], vec![]));
+    assert!(matches!(low.receives, Some(Err(Unknown::Low { .. }))));
     // What no filter takes has no class, or one of several that nothing is above.
     for (default, classes) in [
         (0, one(8, 8, 1600)),
@@ -354,6 +369,11 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
             "{default}"
         );
     }
+    let none = qdisc("noqueue", Handle::new(0x8001, 0), Handle::ROOT, None);
+    assert_eq!(
+        at(None, shaped(vec![none], vec![], vec![])),
+        Found::default()
+    );
     let netem = qdisc("netem", Handle::new(5, 0), Handle::ROOT, None);
     let found = at(None, shaped(vec![netem], vec![], vec![]));
     let what = found.receives.unwrap().unwrap_err().to_string();

@@ -124,9 +124,10 @@ impl Book {
         let Some(line) = self.lines.get_mut(port) else {
             return;
         };
-        let mark = line.mark.clone().zip(interface);
-        match mark {
-            Some((mut mark, interface)) if mark.counters.interface != Some(interface) => {
+        let counted = |mark: &&Mark| mark.counters.interface != interface;
+        match (line.mark.as_ref().filter(counted), interface) {
+            (Some(mark), Some(interface)) => {
+                let mut mark = mark.clone();
                 mark.counters.count(interface);
                 self.look(tenant, port, at, Sighting::There(mark));
             }

@@ -232,15 +232,6 @@ impl TenantFile {
         found.extend(problems_of_cap(["rx_max", "rx_guarantee"], receives, link));
         found.extend(self.problems_of_packets(link));
         found.extend(self.problems_of_total());
-        if let (Some(total), true) = (&self.total_max, tenant.has_names()) {
-            // The guard lowers ports when the daemon is dead, and nobody would tell it which they are.
-            let what = format!(
-                "tenant {:?} has a total and names for its ports",
-                tenant.name
-            );
-            let remedy = "name them as the kernel does, as in ports = [\"tap0\"]";
-            found.push(Diagnostic::new(total.span().start, what, remedy));
-        }
         let wrong = match (&self.guest_uid, &tenant.guest) {
             (Some(_), None) => {
                 let remedy = "add guest = \"/run/nicety/a.sock\"";

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 use nicety_history::{Environment, History, HistoryError, Sqlite, open};
 use nicety_police::event::Event;
@@ -12,9 +13,34 @@ use crate::log::Log;
 /// Slots that are sent together.
 const TOGETHER: usize = 2_000;
 
-/// Starts it; it ends with the sender.
-pub fn start(from: &Path, to: PathBuf, log: Log) -> io::Result<SyncSender<()>> {
+/// How long a stop waits for what is sent last. What does not arrive then is sent by the next daemon.
+const LAST: Duration = Duration::from_secs(5);
+
+/// The keeper's end of it.
+pub struct Forward {
+    tell: SyncSender<()>,
+    ended: Receiver<()>,
+}
+
+impl Forward {
+    /// There is something to send.
+    pub fn tell(&self) {
+        // One that is busy looks again when it is done.
+        let _ = self.tell.try_send(());
+    }
+
+    /// Ends it.
+    pub fn stop(self) {
+        drop(self.tell);
+        let _ = self.ended.recv_timeout(LAST);
+    }
+}
+
+/// Starts it. What the last daemon could not send goes at once.
+pub fn start(from: &Path, to: PathBuf, log: Log) -> io::Result<Forward> {
     let (tell, told) = sync_channel(1);
+    let (ends, ended) = sync_channel(1);
+    let _ = tell.try_send(());
     let from = from.to_owned();
     std::thread::Builder::new()
         .name("bills-to".to_owned())
@@ -27,14 +53,16 @@ pub fn start(from: &Path, to: PathBuf, log: Log) -> io::Result<SyncSender<()>> {
                     there = None;
                 }
                 match sent {
-                    Ok(()) if trouble => log.report(&Event::BillsTroubleOver),
-                    Err(error) if !trouble => log.report(&Event::BillsTrouble(error.to_string())),
+                    Ok(()) if trouble => log.report(&Event::BillsSent),
+                    Err(error) if !trouble => log.report(&Event::BillsUnsent(error.to_string())),
                     _ => {}
                 }
                 trouble = there.is_none();
             }
+            // Nobody waits after a while.
+            let _ = ends.send(());
         })?;
-    Ok(tell)
+    Ok(Forward { tell, ended })
 }
 
 /// Sends everything that has changed since it was sent last.

@@ -1,7 +1,7 @@
 //! The thread that keeps the book.
 
 use std::collections::BTreeSet;
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use nicety_history::{HistoryError, KeptBook, Sqlite};
@@ -9,6 +9,7 @@ use nicety_model::bill::UsageRow;
 use nicety_police::bill::{Book, Line, Moment, Passed, Sighting};
 use nicety_police::event::Event;
 
+use super::forward::Forward;
 use super::readings::{Readings, Written};
 use super::{Look, Message, Names, Period};
 use crate::log::Log;
@@ -25,7 +26,7 @@ pub struct Keeper {
     pub store: Sqlite,
     pub readings: Readings,
     /// Told when there is something to send.
-    pub forward: Option<SyncSender<()>>,
+    pub forward: Option<Forward>,
     pub host: String,
     pub keep_days: u32,
     pub names: Names,
@@ -72,6 +73,9 @@ impl Keeper {
             }
         }
         self.keep();
+        if let Some(forward) = self.forward {
+            forward.stop();
+        }
     }
 
     fn forget_others(&mut self) {
@@ -142,8 +146,7 @@ impl Keeper {
         self.tell(kept.err().as_ref().map(HistoryError::to_string));
         self.write();
         if let Some(forward) = &self.forward {
-            // One that is busy looks again when it is done.
-            let _ = forward.try_send(());
+            forward.tell();
         }
     }
 

@@ -94,9 +94,9 @@ impl Daemon {
     }
 
     /// What a period says of it.
-    pub(super) fn received_state(&self) -> Option<ReceivedState> {
-        let of = self.received.as_ref()?;
-        let decision = of.decision.clone()?;
+    pub(super) fn received_state(&mut self) -> Option<ReceivedState> {
+        let of = self.received.as_mut()?;
+        let decision = of.decision.take()?;
         let lost = of.watches.iter().map(|watch| watch.limit_state().lost);
         Some(ReceivedState {
             packets: of.packets.as_ref().and_then(Packets::state),

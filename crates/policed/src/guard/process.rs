@@ -10,7 +10,7 @@ use nicety_netdev::privilege::keep_net_admin;
 use nicety_police::adopt::Way;
 use nicety_police::driver::Steps;
 use nicety_police::policy::{DEFAULT_PERIOD, LEAST_RATE, Received};
-use nicety_police::{Policy, Tenant};
+use nicety_police::{Policy, PortName, Tenant};
 
 use super::{Guarded, TAKEN, Word};
 use crate::Error;
@@ -51,6 +51,12 @@ pub fn run(
             Ok(Word::End) => return answer(to, TAKEN),
             Ok(Word::Guard(tenants)) => {
                 held = Some(Held::new(tenants, log)?);
+                answer(to, TAKEN)?;
+            }
+            Ok(Word::Ports(ports)) => {
+                if let Some(held) = &mut held {
+                    held.follow(ports, log)?;
+                }
                 answer(to, TAKEN)?;
             }
             Ok(Word::Hold { deadline, safe }) => {
@@ -155,6 +161,15 @@ impl Held {
             safe,
             deadline: None,
         })
+    }
+
+    /// The tenants have these ports from now on.
+    fn follow(&mut self, ports: Vec<Vec<PortName>>, log: &Log) -> Result<(), Error> {
+        for (tenant, ports) in self.policy.tenants.iter_mut().zip(ports) {
+            tenant.ports = ports;
+        }
+        self.ports = Ports::open(Some(&self.policy), log)?;
+        Ok(())
     }
 
     /// Lowers what is above its safe share, and raises nothing. A port without any limit is not the daemon's yet,

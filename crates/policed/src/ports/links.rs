@@ -7,19 +7,21 @@ use std::time::Duration;
 use nicety_host::journal::since_boot;
 use nicety_host::knob::{port_shape, port_value};
 use nicety_model::BitRate;
+use nicety_model::knob::NOQUEUE;
 use nicety_model::traffic_control::RecordedLimit;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::shaper::{
-    BURST, Bucket, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
+    BURST, Bucket, Face, GivenBack, Limits, PortLimit, Shape, Shapers, Survey, SurveyRequest,
 };
 use nicety_police::adopt::Way;
 use nicety_police::bill::INTERFACE;
+use nicety_police::original::TAKEN_AWAY;
 use nicety_police::received;
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::{Counts, Held};
 use nicety_police::{PortName, Sample, Seen};
 
-use super::theirs::{Found, Theirs, Watch};
+use super::theirs::{Found, MACVTAP, Root, Theirs, Watch};
 use crate::totals::{owner_sent, sent_by};
 
 /// What to do with a limit that is there already.
@@ -116,6 +118,7 @@ impl Links {
         if count {
             let request = SurveyRequest {
                 interfaces: true,
+                ports: true,
                 limits: Limits::None,
             };
             survey = self.shapers.survey_again(survey, request)?;
@@ -165,7 +168,11 @@ impl Links {
             let why = format!("{name} is no tap, veth or macvtap; see nicety vf list");
             return Snapshot::without(Place::Unfit(why));
         };
-        let theirs = self.theirs.at(port);
+        let root = (face.kind == MACVTAP).then(|| self.theirs.root(port));
+        let theirs = match &root {
+            Some(root) => root.clone().into(),
+            None => self.theirs.at(port),
+        };
         if theirs == Found::Anew {
             return Snapshot::silent(None);
         }
@@ -184,9 +191,14 @@ impl Links {
                 return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };
-        let original = self
-            .theirs
-            .original(port, &theirs, found == PortLimit::Open);
+        let original = match &root {
+            Some(root) => self.original_at_root((port, face), survey, root, &found),
+            None => {
+                let open = found == PortLimit::Open;
+                let original = self.theirs.original(port, &theirs, open);
+                original.unwrap_or_else(|| port_value(&found))
+            }
+        };
         let adopted = theirs.adopted();
         let interface = owner_sent(face);
         let mut now = interface;
@@ -197,8 +209,8 @@ impl Links {
         Snapshot {
             seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
             index: Some(face.index),
-            place: Place::There(original.unwrap_or_else(|| port_value(&found))),
-            setup: self.theirs.setup(port, adopted.as_ref()),
+            place: Place::There(original),
+            setup: self.theirs.setup((Way::Sends, port), adopted.as_ref()),
             replaces: replaces && adopted.is_some(),
             packets: bucket.and_then(|bucket| bucket.shape.packets),
             adopted,
@@ -227,17 +239,22 @@ impl Links {
         if let Some(why) = received::unfit(name, &face.kind) {
             return Snapshot::without(Place::Unfit(why));
         }
+        let root = self.theirs.root(port);
         let found = survey.at_root(face);
-        let limit = match &found {
-            PortLimit::Limited(shape) => shape.rate,
-            PortLimit::Open => BitRate(0),
-            PortLimit::Foreign(kind) => {
-                return Snapshot::without(match self.theirs.at_root(port) {
-                    Some(what) => Place::Theirs(Box::new(what)),
-                    None => Place::Foreign(kind.clone()),
-                });
+        let limit = match (&found, &root) {
+            (_, Root::New(_) | Root::Anew) => return Snapshot::silent(None),
+            (PortLimit::Limited(shape), _) => shape.rate,
+            // Ours is to come below it, or in its place.
+            (PortLimit::Open, _) | (PortLimit::Foreign(_), Root::Adopted(_)) => BitRate(0),
+            (PortLimit::Foreign(_), Root::Refused(what)) => {
+                return Snapshot::without(Place::Theirs(what.clone()));
+            }
+            (PortLimit::Foreign(kind), Root::Nothing | Root::Held(_) | Root::Cleared) => {
+                return Snapshot::without(Place::Foreign(kind.clone()));
             }
         };
+        let original = self.original_at_root((port, face), survey, &root, &found);
+        let adopted = root.adopted();
         let bucket = survey.root_bucket(face);
         // What a tap or veth sends is what its owner receives.
         let now = sent_by(face);
@@ -245,24 +262,71 @@ impl Links {
             seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
             index: Some(face.index),
             packets: bucket.and_then(|bucket| bucket.shape.packets),
-            ..Snapshot::without(Place::There(port_value(&found)))
+            setup: self.theirs.setup((Way::Receives, port), adopted.as_ref()),
+            replaces: self.theirs.replaces(port) && adopted.is_some(),
+            adopted,
+            ..Snapshot::without(Place::There(original))
         }
+    }
+
+    /// What is given back to the root of a port, in the words of its setting.
+    fn original_at_root(
+        &self,
+        (port, face): (usize, &Face),
+        survey: &Survey,
+        root: &Root,
+        found: &PortLimit,
+    ) -> String {
+        let nothing = match survey.has_no_queue(face) {
+            true => NOQUEUE,
+            false => TAKEN_AWAY,
+        };
+        let open = (*found == PortLimit::Open).then_some(nothing);
+        let original = self.theirs.original_at_root(port, root, open);
+        original.unwrap_or_else(|| at_root(face, survey, found))
     }
 
     /// Sets a limit of what a port receives.
     pub(super) fn set_received(
         &self,
-        name: &str,
+        (port, name): (usize, &str),
         survey: &Survey,
         limit: Limit,
         how: How,
     ) -> Result<(), NetError> {
-        let shape = limit.shape();
-        let burst = limit.burst;
+        let (shape, burst) = (limit.shape(), limit.burst);
         match how {
             How::Renew => self.shapers.renew_received(name, survey, shape, burst),
-            How::Change => self.shapers.set_received(name, survey, shape, burst),
+            How::Change => self.set_at_root((port, name), survey, limit, |shapers| {
+                shapers.set_received(name, survey, shape, burst)
+            }),
         }
+    }
+
+    /// Sets a limit at a root: below another program's there or in its place, and as `otherwise` does where there is
+    /// none.
+    fn set_at_root(
+        &self,
+        (port, name): (usize, &str),
+        survey: &Survey,
+        limit: Limit,
+        otherwise: impl FnOnce(&Shapers) -> Result<(), NetError>,
+    ) -> Result<(), NetError> {
+        let to = (limit.shape(), limit.burst);
+        match self.theirs.root(port) {
+            Root::Adopted(adopted) => match adopted.under.filter(|_| !self.theirs.replaces(port)) {
+                Some(under) => self.shapers.set_root_below(name, survey, to, under)?,
+                None => {
+                    let theirs = adopted.record();
+                    self.shapers.set_root_replacing(name, survey, to, &theirs)?;
+                }
+            },
+            _ => otherwise(&self.shapers)?,
+        }
+        if let Some(face) = survey.face(name) {
+            self.theirs.limited_at_root(port, face.index);
+        }
+        Ok(())
     }
 
     /// Sets a limit; `how` is what to do with one that is there.
@@ -276,6 +340,12 @@ impl Links {
         let shape = limit.shape();
         let burst = limit.burst;
         let shapers = &self.shapers;
+        let is_rooted = (survey.face(name)).is_some_and(|face| face.kind == MACVTAP);
+        if is_rooted && how == How::Change {
+            return self.set_at_root((port, name), survey, limit, |shapers| {
+                shapers.set_in(name, survey, shape, burst)
+            });
+        }
         match (how, self.theirs.at(port)) {
             (How::Renew, _) => return shapers.renew(name, survey, shape, burst),
             (How::Change, Found::Adopted(adopted)) if self.theirs.replaces(port) => {
@@ -293,8 +363,15 @@ impl Links {
     /// Goes on with limits of others that were replaced, by the names of ports and the numbers of their interfaces.
     pub fn resume(&self, mut replaced: BTreeMap<String, (u32, RecordedLimit)>) {
         for (port, name) in self.names.iter().enumerate() {
-            if let Some((index, limit)) = replaced.remove(&name.to_string()) {
-                self.theirs.resume(port, index, limit);
+            let name = name.to_string();
+            for noted in [received::noted(&name), name] {
+                match replaced.remove(&noted) {
+                    Some((index, limit)) if limit.is_at_root() => {
+                        self.theirs.resume_at_root(port, index, limit);
+                    }
+                    Some((index, limit)) => self.theirs.resume(port, index, limit),
+                    None => {}
+                }
             }
         }
     }
@@ -331,7 +408,11 @@ impl Links {
             Way::Sends => self.shapers.limit_of(face, survey),
             Way::Receives => Ok(survey.at_root(face)),
         });
-        Ok(found.transpose()?.as_ref().map(port_value))
+        let found = found.transpose()?;
+        Ok(face.zip(found.as_ref()).map(|(face, found)| match way {
+            Way::Sends if face.kind != MACVTAP => port_value(found),
+            Way::Sends | Way::Receives => at_root(face, survey, found),
+        }))
     }
 
     /// Sets the limit of an interface in such words.
@@ -341,6 +422,9 @@ impl Links {
         survey: &Survey,
         words: &str,
     ) -> Result<(), NetError> {
+        if words == NOQUEUE {
+            return self.shapers.unqueue(name, survey);
+        }
         match (way, port_shape(words)) {
             (Way::Sends, Some(shape)) => self.shapers.set_in(name, survey, shape, BURST),
             (Way::Sends, None) => self.shapers.remove_in(name, survey),
@@ -357,6 +441,14 @@ impl Links {
     /// The same, and what is left of limits that were half made or half taken away.
     pub fn sweep_all(&self) -> Result<usize, NetError> {
         Ok(self.shapers.sweep()? + self.shapers.sweep_unused()?)
+    }
+}
+
+/// What limits a port at its root, in the words of its setting.
+fn at_root(face: &Face, survey: &Survey, found: &PortLimit) -> String {
+    match survey.has_no_queue(face) {
+        true => NOQUEUE.to_owned(),
+        false => port_value(found),
     }
 }
 

@@ -1,15 +1,17 @@
 //! Limits that other programs have set at the ports of a policy.
 
+mod roots;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::BitRate;
 use nicety_model::traffic_control::{Filter, RecordedLimit, TrafficControl};
 use nicety_netdev::netns::NetNs;
-use nicety_netdev::shaper::{Face, PortLimit, Survey};
+use nicety_netdev::shaper::{Face, Survey};
 use nicety_netdev::traffic_control::{can_return, filter_of};
 use nicety_police::Policy;
-use nicety_police::adopt::{self, Adopted, Interface, Unknown};
+use nicety_police::adopt::{self, Adopted, Interface, Unknown, Way};
 use nicety_police::controller::PortSetup;
 use nicety_police::driver::Steps;
 use nicety_police::meter::Counters;
@@ -18,6 +20,12 @@ use nicety_police::policy::Adopt;
 
 use crate::Error;
 use crate::adopt::Host;
+use roots::Roots;
+
+pub(super) use roots::Root;
+
+/// Kind of the interfaces that are limited at their root, since they send what their owner sends.
+pub(super) const MACVTAP: &str = "macvtap";
 
 /// What is known of the ports, as it was when filters were looked at last.
 #[derive(Debug)]
@@ -29,8 +37,10 @@ pub(super) struct Theirs {
     found: RefCell<BTreeMap<usize, Found>>,
     /// What was replaced, and is noted.
     taken: RefCell<BTreeMap<usize, Taken>>,
-    /// What limits what ports receive, where nicety is to do that.
-    received: RefCell<BTreeMap<usize, Result<Adopted, Unknown>>>,
+    /// Ports that nicety has limited, with the number of the interface. Who sets a limit takes away first what is there.
+    ours: RefCell<BTreeMap<usize, u32>>,
+    /// What others have where nicety is to limit what ports receive.
+    roots: Roots,
 }
 
 /// What the policy says of a port.
@@ -39,8 +49,9 @@ struct Says {
     adopt: Adopt,
     /// Its tenant has a cap of its own.
     capped: bool,
-    /// What it receives is limited.
+    /// What it receives is limited, and by a cap of its tenant.
     receives: bool,
+    receives_capped: bool,
 }
 
 /// A limit that was replaced.
@@ -128,6 +139,7 @@ impl Theirs {
                     adopt: tenant.adopt,
                     capped: tenant.cap.is_some(),
                     receives: policy.limits_received(number),
+                    receives_capped: tenant.received.cap.is_some(),
                 })
             })
         });
@@ -137,7 +149,8 @@ impl Theirs {
             capacity: policy.map(|policy| policy.capacity).unwrap_or_default(),
             found: RefCell::default(),
             taken: RefCell::default(),
-            received: RefCell::default(),
+            ours: RefCell::default(),
+            roots: Roots::default(),
         })
     }
 
@@ -153,6 +166,7 @@ impl Theirs {
 
     /// A port has a limit of nicety's now, which has the place of what was found there.
     pub(super) fn limited(&self, port: usize, index: u32) {
+        self.ours.borrow_mut().insert(port, index);
         let mut found = self.found.borrow_mut();
         match found.get(&port).cloned() {
             Some(Found::Adopted(adopted)) if self.says(port).adopt == Adopt::Replace => {
@@ -174,9 +188,9 @@ impl Theirs {
         ports: impl Iterator<Item = (usize, &'a Face)>,
         survey: &Survey,
     ) -> Watch {
-        let mut taken = self.taken.borrow_mut();
         let ports: Vec<(usize, &Face)> = ports.collect();
-        self.look_at_roots(&ports, survey);
+        let roots = self.look_at_roots(&ports, survey);
+        let mut taken = self.taken.borrow_mut();
         // An interface that has come anew brings nothing along.
         taken.retain(|port, taken| {
             let is_it = |(other, face): &(usize, &Face)| other == port && face.index == taken.index;
@@ -185,8 +199,12 @@ impl Theirs {
         let may_be_theirs = |(port, face): &(usize, &Face)| {
             let own = survey.limiter_of(face).is_some();
             let adopting = self.says(*port).adopt != Adopt::Refuse;
-            let known = || self.found.borrow().contains_key(port) || taken.contains_key(port);
+            let at_root = face.kind == MACVTAP;
+            let ours = || self.ours.borrow().get(port) == Some(&face.index);
+            let known =
+                || self.found.borrow().contains_key(port) || taken.contains_key(port) || ours();
             match survey.ingress_kind(face) {
+                _ if at_root => false,
                 Some(_) => !own || adopting,
                 None => adopting && known(),
             }
@@ -196,7 +214,7 @@ impl Theirs {
             .filter(|(port, _)| self.says(*port).adopt != Adopt::Refuse);
         let mut watch = Watch {
             interfaces: adopting.map(|(_, face)| face.index).collect(),
-            ..Watch::default()
+            ..roots
         };
         let looked: Vec<(usize, u32)> = ports
             .iter()
@@ -238,32 +256,9 @@ impl Theirs {
         watch
     }
 
-    /// Looks at the roots of ports where another program has a discipline and nicety is to limit. What cannot be read
-    /// is somebody else's all the same.
-    fn look_at_roots(&self, ports: &[(usize, &Face)], survey: &Survey) {
-        let theirs = |(port, face): &&(usize, &Face)| {
-            self.receives(*port) && matches!(survey.at_root(face), PortLimit::Foreign(_))
-        };
-        let theirs: Vec<&(usize, &Face)> = ports.iter().filter(theirs).collect();
-        let indexes = theirs.iter().map(|(_, face)| face.index).collect();
-        let host = match theirs.is_empty() {
-            true => BTreeMap::new(),
-            false => self.host.read(&indexes).unwrap_or_default(),
-        };
-        let found = theirs
-            .iter()
-            .filter_map(|(port, face)| Some((*port, adopt::look(face.index, &host).receives?)));
-        self.received.replace(found.collect());
-    }
-
     /// Whether what a port receives is limited.
     pub(super) fn receives(&self, port: usize) -> bool {
         self.says(port).receives
-    }
-
-    /// What limits what a port receives, where that is another program's.
-    pub(super) fn at_root(&self, port: usize) -> Option<Result<Adopted, Unknown>> {
-        self.received.borrow().get(&port).cloned()
     }
 
     /// What others have at a port now.
@@ -279,8 +274,11 @@ impl Theirs {
             return Found::of(what, adopt);
         }
         let held = matches!(had, Some(Found::Adopted(_) | Found::Held(_)));
-        if held && filters(host, index) == 0 {
-            return Found::Anew;
+        if filters(host, index) == 0 {
+            let ours = self.ours.borrow_mut().remove(&port) == Some(index);
+            if held || ours && adopt != Adopt::Refuse {
+                return Found::Anew;
+            }
         }
         if adopt != Adopt::Replace {
             return Found::Nothing;
@@ -326,12 +324,20 @@ impl Theirs {
     }
 
     /// How a port is limited: below what another program has set. None where the policy says to take no notice.
-    pub(super) fn setup(&self, port: usize, adopted: Option<&Adopted>) -> Option<PortSetup> {
+    pub(super) fn setup(
+        &self,
+        (way, port): (Way, usize),
+        adopted: Option<&Adopted>,
+    ) -> Option<PortSetup> {
         let says = self.says(port);
         let theirs = adopted.map_or(self.capacity, Adopted::most);
+        let capped = match way {
+            Way::Sends => says.capped,
+            Way::Receives => says.receives_capped,
+        };
         let most = match says.adopt {
             Adopt::Refuse => return None,
-            Adopt::Replace if says.capped => self.capacity,
+            Adopt::Replace if capped => self.capacity,
             Adopt::Cap | Adopt::Replace => theirs.min(self.capacity),
         };
         Some(PortSetup {

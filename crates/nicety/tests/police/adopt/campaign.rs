@@ -17,11 +17,11 @@ use crate::harness::{Running, alone, root};
 use crate::uplink::{POLICY, Sender, Uplink};
 
 /// Of the policy.
-const PERIOD: Duration = Duration::from_millis(500);
+pub const PERIOD: Duration = Duration::from_millis(500);
 /// How often the port is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 /// What each new bucket lets through at once, theirs and nicety's, and what waits in it, in bytes.
-const AT_ONCE: u64 = 160_000;
+pub const AT_ONCE: u64 = 160_000;
 /// What the link carries, which is all that limits a port whose limit was taken away.
 const LINK: u64 = 40;
 
@@ -59,8 +59,16 @@ fn short(test: &str, adopt: &str) {
     campaign(test, adopt, 16);
 }
 
-fn number(name: &str) -> Option<u64> {
+pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
+}
+
+/// Where the moments come from.
+pub fn seed() -> u64 {
+    number("NICETY_FAULTS_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        now.unwrap().as_secs()
+    })
 }
 
 /// What the other program has set last.
@@ -72,7 +80,7 @@ struct Set {
 }
 
 /// A thread that asks the kernel again and again.
-struct Observer {
+pub struct Observer {
     thread: JoinHandle<(Duration, u64)>,
     ends: Arc<AtomicBool>,
     /// Nobody is to limit the port now: theirs is gone, and no nicety runs.
@@ -80,7 +88,8 @@ struct Observer {
 }
 
 impl Observer {
-    fn start(kernel: Kernel) -> Self {
+    /// `is_limited` says whether the port is.
+    pub fn start(is_limited: impl Fn() -> bool + Send + 'static) -> Self {
         let (ends, excused) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let (end, excuse) = (Arc::clone(&ends), Arc::clone(&excused));
         let thread = std::thread::spawn(move || {
@@ -88,7 +97,7 @@ impl Observer {
             let mut since = None;
             while !end.load(Ordering::SeqCst) {
                 let before = Instant::now();
-                let open = !kernel.is_limited() && !excuse.load(Ordering::SeqCst);
+                let open = !is_limited() && !excuse.load(Ordering::SeqCst);
                 since = open.then(|| since.unwrap_or(before));
                 longest = longest.max(since.map_or(Duration::ZERO, |since| since.elapsed()));
                 looks += 1;
@@ -103,12 +112,12 @@ impl Observer {
         }
     }
 
-    fn excuse(&self, excused: bool) {
+    pub fn excuse(&self, excused: bool) {
         self.excused.store(excused, Ordering::SeqCst);
     }
 
     /// For how long the port was not limited, at most, and how often it was looked at.
-    fn end(self) -> (Duration, u64) {
+    pub fn end(self) -> (Duration, u64) {
         self.ends.store(true, Ordering::SeqCst);
         self.thread.join().unwrap()
     }
@@ -264,10 +273,7 @@ fn campaign(test: &str, adopt: &str, rewrites: u64) {
         return;
     };
     let rewrites = number("NICETY_FAULTS").unwrap_or(rewrites);
-    let seed = number("NICETY_FAULTS_SEED").unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        now.unwrap().as_secs()
-    });
+    let seed = seed();
     println!("{adopt}: seed {seed}, {rewrites} rewrites");
     // The first restore may come before the first daemon.
     fs::create_dir(uplink.path("state")).unwrap();
@@ -287,7 +293,8 @@ fn campaign(test: &str, adopt: &str, rewrites: u64) {
     let kernel = Kernel::of(&uplink);
     let wanted = kernel.state();
     assert!(wanted.rate.is_some());
-    let observer = Observer::start(Kernel::of(&uplink));
+    let seen = Kernel::of(&uplink);
+    let observer = Observer::start(move || seen.is_limited());
     let _a: Sender = uplink.paced("a");
     let begin = sent(&uplink);
     let mut world = World {

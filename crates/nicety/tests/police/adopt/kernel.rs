@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use nicety_model::BitRate;
-use nicety_model::traffic_control::{Action, Handle, QdiscLimit, TrafficControl};
+use nicety_model::traffic_control::{Action, Handle, Qdisc, QdiscLimit, TrafficControl};
 use nicety_netdev::netns::NetNs;
 use nicety_policed::adopt::Host;
 
@@ -28,11 +28,14 @@ pub struct State {
 impl Kernel {
     /// Only root may look into a namespace from outside.
     pub fn of(uplink: &Uplink) -> Self {
+        Self::at(uplink, "a1")
+    }
+
+    /// At another interface.
+    pub fn at(uplink: &Uplink, name: &str) -> Self {
         let path = format!("/proc/{}/ns/net", uplink.lab.enter()[2]);
         let ns = NetNs::at(Path::new(&path)).unwrap();
-        let index = uplink
-            .lab
-            .sh("cat /sys/class/net/a1/ifindex 2>/dev/null || ip -o link show a1");
+        let index = uplink.lab.sh(&format!("ip -o link show {name}"));
         let index = index.split(':').next().unwrap().trim().parse().unwrap();
         Self {
             host: Host::open(&ns).unwrap(),
@@ -70,6 +73,42 @@ impl Kernel {
                 && first.is_some_and(nicety_model::traffic_control::Filter::is_for_every_frame)
         };
         self.read().is_some_and(all)
+    }
+
+    /// Whether something limits what goes out: a bucket, or classes.
+    pub fn is_limited_at_root(&self) -> bool {
+        self.read().is_some_and(|(control, _)| {
+            let root = |qdisc: &&Qdisc| qdisc.parent == Handle::ROOT;
+            match control.qdiscs.iter().find(root).map(|root| root.limit) {
+                Some(Some(QdiscLimit::Bucket(_))) => true,
+                Some(Some(QdiscLimit::Classes { .. })) => !control.classes.is_empty(),
+                _ => false,
+            }
+        })
+    }
+
+    /// Disciplines and classes at the root, with their numbers, and without that of the interface and what the kernel
+    /// counts.
+    pub fn roots(&self) -> Vec<Vec<u8>> {
+        let Some((control, _)) = self.read() else {
+            return Vec::new();
+        };
+        let blank = |raw: &Vec<u8>| {
+            const INTERFACE: std::ops::Range<usize> = 4..8;
+            let (header, attributes) = raw.split_at(20);
+            let mut header = header.to_vec();
+            header[INTERFACE].fill(0);
+            [header, blanked(attributes, &ROOT)].concat()
+        };
+        let at_root = control
+            .qdiscs
+            .iter()
+            .filter(|qdisc| qdisc.parent != Handle::INGRESS);
+        let classes = control.classes.iter().map(|class| blank(&class.raw));
+        at_root
+            .map(|qdisc| blank(&qdisc.raw))
+            .chain(classes)
+            .collect()
     }
 
     /// What limits it; an empty discipline does not.
@@ -112,6 +151,18 @@ const QDISC: Shape = Shape {
     counted: &[3, 7],
     below: &[],
     words: None,
+};
+/// TCA_STATS, XSTATS and STATS2; TCA_OPTIONS.
+const ROOT: Shape = Shape {
+    counted: &[3, 4, 7],
+    below: &[(2, &CLASSFUL)],
+    words: None,
+};
+/// Of TCA_HTB_INIT the frames that no class has taken.
+const CLASSFUL: Shape = Shape {
+    counted: &[],
+    below: &[],
+    words: Some((2, &[16])),
 };
 const FILTER: Shape = Shape {
     counted: &[3, 7],

@@ -101,6 +101,11 @@ impl Host {
         self.dir.path().join(name)
     }
 
+    /// The process whose namespaces it is.
+    pub fn id(&self) -> u32 {
+        self.holder.id()
+    }
+
     pub fn enter(&self) -> Vec<String> {
         let pid = self.holder.id().to_string();
         let words = [
