@@ -6,10 +6,12 @@ pub mod drops;
 pub mod guest;
 pub mod heading;
 pub mod host;
+pub mod load;
 pub mod output;
 pub mod police;
 pub mod report;
 pub mod runs;
+pub mod soak;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -78,6 +80,12 @@ pub enum Command {
     /// Follow single test frames over a path: where each was, how long, and where it ended.
     #[command(after_help = trace::EXAMPLES)]
     Trace(trace::TraceArgs),
+    /// Load a path at a constant rate for hours: every lost frame, when and where.
+    #[command(after_help = soak::EXAMPLES)]
+    Soak(Box<soak::SoakArgs>),
+    /// Load a path by hand: change the rate while it runs, and see what becomes of the frames.
+    #[command(after_help = load::EXAMPLES)]
+    Load(load::LoadArgs),
     /// Share a link fairly among its tenants.
     #[command(subcommand, after_help = police::EXAMPLES)]
     Police(police::PoliceCommand),

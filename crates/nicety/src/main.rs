@@ -12,6 +12,7 @@ mod guest;
 mod inspect;
 mod kvm;
 mod lab;
+mod load;
 mod output;
 mod pages;
 mod police;
@@ -19,6 +20,7 @@ mod probe;
 mod report;
 mod runs;
 mod signals;
+mod soak;
 mod sock;
 mod terminal;
 mod token_file;
@@ -63,12 +65,14 @@ fn main() -> ExitCode {
         Command::Guest(args) => guest::run(&args),
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Police(args) => police::run(&args),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { dir } => pages::manual(&dir),
         Command::Probe(args) => probe::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Runs(args) => runs::run(&args),
+        Command::Soak(args) => soak::run(&args),
         Command::Sock(args) => sock::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),

@@ -44,6 +44,7 @@ mod route;
 pub mod rules;
 mod run;
 pub mod skips;
+pub mod soak;
 pub mod sock;
 mod threads;
 pub mod trace;
