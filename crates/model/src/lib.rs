@@ -7,6 +7,7 @@
 //! Terms follow RFC 1242, RFC 2285 and RFC 2544; see `docs/methodology/terms.md`.
 
 pub mod bill;
+pub mod bisect;
 pub mod bitrate;
 pub mod built;
 pub mod burst;

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub mod bench;
+pub mod bisect;
 pub mod compare;
 pub mod drops;
 pub mod guest;
@@ -62,6 +63,9 @@ pub enum Command {
     /// Compare new results with old ones: better, same, worse, or inconclusive.
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
+    /// Measure a revision until it is sure whether it is good or bad, for git bisect run.
+    #[command(after_help = bisect::EXAMPLES)]
+    Bisect(bisect::BisectArgs),
     /// Show what can be measured here, and what each missing thing costs.
     #[command(after_help = host::PROBE_EXAMPLES)]
     Probe(host::ProbeArgs),
@@ -133,6 +137,12 @@ const COMPLETIONS: &str = "Examples:
   source <(nicety completions bash)    in this shell
   nicety completions zsh > ~/.zfunc/_nicety
   nicety completions fish > ~/.config/fish/completions/nicety.fish";
+
+/// Whether the command line asks for a bisection, right or wrong.
+pub fn is_bisect() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    words.find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "bisect")
+}
 
 /// What a host is called in results and on pages.
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! `nicety`: measures, tunes and polices the network path of virtual machines.
 
 mod bench;
+mod bisect;
 mod cli;
 mod compare;
 mod demand;
@@ -42,10 +43,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers, everything else is wrong usage.
-            let exit = if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Done
+            let exit = match (error.use_stderr(), cli::is_bisect()) {
+                (false, _) => Exit::Done,
+                (true, false) => Exit::Usage,
+                // To git a 2 is a bad revision.
+                (true, true) => Exit::Code(bisect::PROBLEM),
             };
             match usage::line(&error) {
                 Some(line) => output::error(&line),
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
     output::begin(&cli.global);
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
+        Command::Bisect(args) => bisect::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Drops(args) => drops::run(&args),

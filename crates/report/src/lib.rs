@@ -28,6 +28,7 @@ pub mod ipfix;
 pub mod json;
 pub mod junit;
 pub mod live;
+pub mod load;
 pub mod measured;
 pub mod metric;
 mod note;
