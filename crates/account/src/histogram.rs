@@ -161,7 +161,14 @@ mod tests {
 
     #[test]
     fn buckets_are_an_eighth_of_an_octave() {
-        let told = of([(1000, 1), (1023, 2), (1024, 3), (1151, 4), (1152, 5), (1, 6)]);
+        let told = of([
+            (1000, 1),
+            (1023, 2),
+            (1024, 3),
+            (1151, 4),
+            (1152, 5),
+            (1, 6),
+        ]);
         assert_eq!(told.per_octave, 8);
         assert_eq!(told.buckets, [[1, 6], [960, 3], [1024, 7], [1152, 5]]);
         assert_eq!(of([]), LatencyHistogram::default());
@@ -170,8 +177,12 @@ mod tests {
 
     #[test]
     fn wide_distributions_keep_their_room() {
-        let wide = of((0..36 * 64).map(|n| (1 << (n / 64) | (n % 64) << (n / 64).saturating_sub(6), 1)));
-        assert!(wide.buckets.len() <= ROOM && wide.per_octave < FINEST, "{wide:?}");
+        let wide =
+            of((0..36 * 64).map(|n| (1 << (n / 64) | (n % 64) << (n / 64).saturating_sub(6), 1)));
+        assert!(
+            wide.buckets.len() <= ROOM && wide.per_octave < FINEST,
+            "{wide:?}"
+        );
         assert_eq!(count(&wide), 36 * 64);
         let text = serde_json::to_string(&wide).unwrap();
         assert!(text.len() < 1600, "{}", text.len());

@@ -152,24 +152,27 @@ impl Flows {
     }
 
     fn each(&self) -> impl Iterator<Item = FlowFrames> + '_ {
-        self.streams.iter().zip(0_u8..).flat_map(|((range, counts), stream)| {
-            counts.iter().zip(0_u32..).map(move |([sent, lost], flow)| {
-                let Flow {
-                    source,
-                    destination,
-                    source_port,
-                    destination_port,
-                } = range.flow(flow);
-                FlowFrames {
-                    stream,
-                    flow,
-                    source: format!("{source}:{source_port}"),
-                    destination: format!("{destination}:{destination_port}"),
-                    sent: *sent,
-                    lost: *lost,
-                }
+        self.streams
+            .iter()
+            .zip(0_u8..)
+            .flat_map(|((range, counts), stream)| {
+                counts.iter().zip(0_u32..).map(move |([sent, lost], flow)| {
+                    let Flow {
+                        source,
+                        destination,
+                        source_port,
+                        destination_port,
+                    } = range.flow(flow);
+                    FlowFrames {
+                        stream,
+                        flow,
+                        source: format!("{source}:{source_port}"),
+                        destination: format!("{destination}:{destination_port}"),
+                        sent: *sent,
+                        lost: *lost,
+                    }
+                })
             })
-        })
     }
 }
 
@@ -243,14 +246,28 @@ mod tests {
             ..numbers(&[], 2)
         });
         flows.merge(&more);
-        let told: Vec<_> = flows.all(6).iter().map(|f| (f.stream, f.flow, f.sent, f.lost)).collect();
+        let told: Vec<_> = flows
+            .all(6)
+            .iter()
+            .map(|f| (f.stream, f.flow, f.sent, f.lost))
+            .collect();
         assert_eq!(
             told,
-            [(0, 0, 4, 1), (0, 1, 3, 2), (0, 2, 3, 0), (1, 0, 1, 1), (1, 1, 1, 1), (1, 2, 0, 0)]
+            [
+                (0, 0, 4, 1),
+                (0, 1, 3, 2),
+                (0, 2, 3, 0),
+                (1, 0, 1, 1),
+                (1, 1, 1, 1),
+                (1, 2, 0, 0)
+            ]
         );
         assert_eq!(flows.all(5), []);
         let (worst, lossy) = flows.worst(2);
-        assert_eq!((worst[0].flow, worst[0].lost, worst.len(), lossy), (1, 2, 2, 4));
+        assert_eq!(
+            (worst[0].flow, worst[0].lost, worst.len(), lossy),
+            (1, 2, 2, 4)
+        );
         assert_eq!(worst[0].source, "198.18.0.2:49184");
         let single = Flows::new([FlowRange::single(Side::A)]);
         assert!(single.all(9).is_empty() && single.worst(9).0.is_empty());

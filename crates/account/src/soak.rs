@@ -57,8 +57,7 @@ impl Totals {
         sum.invalid_intervals += u64::from(!interval.validity.is_valid());
         add_places(&mut sum.loss_ledger, &interval.loss_ledger, PLACES);
         histogram::merge(&mut sum.histogram, &interval.histogram);
-        sum.latency_us =
-            histogram::summary(sum.latency_us, interval.latency_us, &sum.histogram);
+        sum.latency_us = histogram::summary(sum.latency_us, interval.latency_us, &sum.histogram);
         let lost = interval.lost();
         if lost == 0 {
             return None;
@@ -149,7 +148,10 @@ pub fn place(ledger: &[LossEntry]) -> &str {
 
 /// When frames of an interval were lost last, as well as that is known.
 fn last_loss(interval: &Interval) -> f64 {
-    let ends = interval.losses.iter().map(|span| span.at_unix_s + span.seconds);
+    let ends = interval
+        .losses
+        .iter()
+        .map(|span| span.at_unix_s + span.seconds);
     let last = ends.fold(interval.loss_at_unix_s(), f64::max);
     let told: u64 = interval.losses.iter().map(|span| span.frames).sum();
     // Later spans may have found no room.
@@ -162,7 +164,8 @@ fn last_loss(interval: &Interval) -> f64 {
 /// Adds the entries of a ledger, most first; those beyond `room` places become one.
 pub(crate) fn add_places(all: &mut Vec<LossEntry>, more: &[LossEntry], room: usize) {
     for entry in more.iter().filter(|entry| entry.frames > 0) {
-        let same = |known: &&mut LossEntry| known.place == entry.place && known.cause == entry.cause;
+        let same =
+            |known: &&mut LossEntry| known.place == entry.place && known.cause == entry.cause;
         match all.iter_mut().find(same) {
             Some(known) => known.frames += entry.frames,
             None => all.push(entry.clone()),

@@ -76,8 +76,7 @@ impl Middle {
         let square: f64 = samples.iter().map(square).sum();
         let variance = (square / freedom).max(self.floor).max(f64::MIN_POSITIVE);
         // Of the distance, in variances of one number: the middle is half of either mean.
-        let spread =
-            1.0 / new.n as f64 + 0.25 / self.good.n as f64 + 0.25 / self.bad.n as f64;
+        let spread = 1.0 / new.n as f64 + 0.25 / self.good.n as f64 + 0.25 / self.bad.n as f64;
         let t_square = distance.powi(2) / (variance * spread);
         let with = spread + PRIOR;
         let log_factor = 0.5 * (spread / with).ln()
@@ -126,7 +125,10 @@ mod tests {
         let one = of.judge(&[100.0]);
         assert_eq!((one.side, one.factor), (None, 1.0));
         // Their own spread does, in the end.
-        assert_eq!(of.judge(&[100.0, 101.0, 99.0, 100.0]).side, Some(Side::Good));
+        assert_eq!(
+            of.judge(&[100.0, 101.0, 99.0, 100.0]).side,
+            Some(Side::Good)
+        );
     }
 
     #[test]

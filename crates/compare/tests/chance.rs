@@ -214,9 +214,8 @@ fn bisections(times: usize, runs: usize, new: f64, cv: f64, most: usize) -> Bise
     let mut random = fastrand::Rng::with_seed(20_261_126 + runs as u64);
     let mut ended = Bisections::default();
     for _ in 0..times {
-        let side = |random: &mut fastrand::Rng, mean| {
-            log_sample(values(random, runs, mean, cv)).unwrap()
-        };
+        let side =
+            |random: &mut fastrand::Rng, mean| log_sample(values(random, runs, mean, cv)).unwrap();
         let middle = Middle {
             good: side(&mut random, 100.0),
             bad: side(&mut random, 85.0),

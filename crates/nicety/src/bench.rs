@@ -17,8 +17,8 @@ use crate::runs::Keep;
 use crate::signals::Signals;
 use crate::terminal::Stream;
 use crate::{demand, output, report};
-use progress::Progress;
 pub use progress::Preparing;
+use progress::Progress;
 pub use request::{RUNS, parse, with_fix};
 
 /// Runs the command.

@@ -195,7 +195,11 @@ fn finish(
     let (side, exit, word) = match evidence.side {
         Some(Side::Good) => (BisectSide::Good, Exit::Done, "good"),
         Some(Side::Bad) => (BisectSide::Bad, Exit::Negative, "bad"),
-        None => (BisectSide::CannotTell, Exit::Code(CANNOT_TELL), "cannot tell"),
+        None => (
+            BisectSide::CannotTell,
+            Exit::Code(CANNOT_TELL),
+            "cannot tell",
+        ),
     };
     if args.json {
         output::print_json(&Bisected {

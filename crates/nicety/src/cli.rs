@@ -141,7 +141,9 @@ const COMPLETIONS: &str = "Examples:
 /// Whether the command line asks for a bisection, right or wrong.
 pub fn is_bisect() -> bool {
     let mut words = std::env::args_os().skip(1);
-    words.find(|word| !word.as_encoded_bytes().starts_with(b"-")).is_some_and(|word| word == "bisect")
+    words
+        .find(|word| !word.as_encoded_bytes().starts_with(b"-"))
+        .is_some_and(|word| word == "bisect")
 }
 
 /// What a host is called in results and on pages.

@@ -51,7 +51,11 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let key = plan.buildable_cells().next();
     let key = key.ok_or_else(|| Failure::usage(anyhow!("nothing can be sent")))?;
     // Before anything is sent, and before a namespace in which the file may not be.
-    let pcap = args.lost_pcap.as_deref().map(LostPcap::create).transpose()?;
+    let pcap = args
+        .lost_pcap
+        .as_deref()
+        .map(LostPcap::create)
+        .transpose()?;
     let signals = Signals::install()?;
     let wanted = Wanted {
         plan,

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use nicety_model::interval::{LoadLine, LoadSummary};
-use nicety_model::{Coded, ProblemCode, cell_choice, number, shell};
 use nicety_model::{CellKey, Plan};
+use nicety_model::{Coded, ProblemCode, cell_choice, number, shell};
 use nicety_report::soak::line;
 use nicety_runner::constant::Wanted;
 use nicety_runner::soak::SoakPlace;
@@ -75,7 +75,10 @@ fn finish(
     };
     match ending {
         SoakEnding::Failed(error) => {
-            output::tell(&format!("What was measured is kept. Go on with: {}", resume()));
+            output::tell(&format!(
+                "What was measured is kept. Go on with: {}",
+                resume()
+            ));
             return Err(error.into());
         }
         SoakEnding::Interrupted => {
@@ -108,7 +111,10 @@ fn failure(fail_on: &[SoakFailure], summary: &LoadSummary) -> Option<String> {
     let mut all = fail_on.iter().map(|what| count(*what));
     let (count, one, many, word) = all.find(|(count, ..)| *count > 0)?;
     let words = if count == 1 { one } else { many };
-    Some(format!("{} {words} (--fail-on {word})", number::count(count)))
+    Some(format!(
+        "{} {words} (--fail-on {word})",
+        number::count(count)
+    ))
 }
 
 /// The lines on standard output.
@@ -211,7 +217,8 @@ fn new(args: &SoakArgs) -> Result<(Wanted, SoakPlace), Failure> {
 fn resumed(args: &SoakArgs, dir: &Path) -> Result<(Wanted, SoakPlace), Failure> {
     let files = nicety_store::read_soak(dir, |_| ())?;
     let name = dir.join(file::PLAN);
-    let plan = Plan::parse(&name.display().to_string(), &files.plan_toml).map_err(Failure::usage)?;
+    let plan =
+        Plan::parse(&name.display().to_string(), &files.plan_toml).map_err(Failure::usage)?;
     let key = cell(&plan, Some(&files.head.cell))?;
     let mut wanted = wanted(args, plan, key);
     wanted.engine = files.head.engine.parse().map_err(Failure::usage)?;
@@ -284,7 +291,11 @@ mod tests {
         assert_eq!(failure(&all, &summary), None);
         summary.frames.lost = 3;
         summary.set_apart = 3;
-        assert_eq!(failure(&all, &summary), None, "set apart is no loss of the path");
+        assert_eq!(
+            failure(&all, &summary),
+            None,
+            "set apart is no loss of the path"
+        );
         summary.gap_count = 1;
         assert_eq!(failure(&all, &summary).unwrap(), "1 gap (--fail-on gap)");
         summary.frames.lost = 5;

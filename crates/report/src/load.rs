@@ -115,7 +115,11 @@ impl Dial {
     /// Draws it.
     pub fn draw(&self, look: Look, buffer: &mut Buffer) {
         let width = usize::from(buffer.area.width);
-        let tone = if self.paused { Tone::Doubtful } else { Tone::Bold };
+        let tone = if self.paused {
+            Tone::Doubtful
+        } else {
+            Tone::Bold
+        };
         buffer.set_stringn(0, 0, self.line(width), width, look.style(tone));
     }
 }
@@ -154,7 +158,10 @@ mod tests {
         assert!(dial.line(80).contains("no rate"), "{}", dial.line(80));
         assert_eq!(dial.fps, 1.5e6);
         pressed(&mut dial, "0\n");
-        assert_eq!(dial.fps, 1.5e6, "zero is a pause, which has a key of its own");
+        assert_eq!(
+            dial.fps, 1.5e6,
+            "zero is a pause, which has a key of its own"
+        );
         assert_eq!(pressed(&mut dial, "p"), Turned::Load);
         assert!(dial.paused && dial.line(80).starts_with("paused"));
         assert_eq!(pressed(&mut dial, " "), Turned::Load);
@@ -171,7 +178,11 @@ mod tests {
         assert_eq!(dial.fps, 1e9);
         pressed(&mut dial, &"9".repeat(40));
         for width in [30, 80] {
-            assert!(dial.line(width).chars().count() <= width.max(40), "{}", dial.line(width));
+            assert!(
+                dial.line(width).chars().count() <= width.max(40),
+                "{}",
+                dial.line(width)
+            );
         }
         assert!(Dial::new(123_456.0).line(80).contains("q quit"));
     }

@@ -3,9 +3,9 @@
 mod figure;
 pub mod line;
 
+use nicety_model::LossEntry;
 use nicety_model::interval::{Gap, Interval, LoadLine, LoadSummary};
 use nicety_model::soak::{LoadWish, SoakHead, Soaked};
-use nicety_model::LossEntry;
 
 use crate::Report;
 use crate::document::{Block, Cell, Document, Medium, Table, columns};

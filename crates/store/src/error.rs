@@ -163,7 +163,7 @@ impl Coded for StoreError {
             }
             Self::Missing { .. } | Self::NotARun { .. } | Self::NotASoak { .. } => {
                 ProblemCode::NoRun
-            },
+            }
             Self::Broken { .. } | Self::Edited { .. } => ProblemCode::Damaged,
             Self::Newer { .. } => ProblemCode::NewerVersion,
             Self::Locked { .. } => ProblemCode::InUse,

@@ -74,10 +74,7 @@ impl SoakDir {
     ///
     /// # Errors
     /// As those of [`read_soak`], and when another process holds it or it cannot be written.
-    pub fn open(
-        path: &Path,
-        each: impl FnMut(LoadLine),
-    ) -> Result<(Self, SoakFiles), StoreError> {
+    pub fn open(path: &Path, each: impl FnMut(LoadLine)) -> Result<(Self, SoakFiles), StoreError> {
         // Before the lock, for its better words on what is no such directory.
         head(path)?;
         let lock = Lock::take(path)?;

@@ -72,7 +72,11 @@ impl Points {
 
     /// The lines by time.
     pub fn finish(self) -> Vec<LoadLine> {
-        let points = self.points.into_iter().map(Box::new).map(LoadLine::Interval);
+        let points = self
+            .points
+            .into_iter()
+            .map(Box::new)
+            .map(LoadLine::Interval);
         let mut lines: Vec<LoadLine> = points.chain(self.others).collect();
         lines.sort_by(|a, b| time(a).total_cmp(&time(b)));
         lines

@@ -48,7 +48,11 @@ fn the_first_loss_alone_is_an_alarm() {
     assert_eq!(totals.observe(&interval(1, 10.0, 0)), None);
     let mut apart = interval(2, 10.0, 5);
     apart.set_apart = 5;
-    assert_eq!(totals.observe(&apart), None, "frames set apart are no loss of the path");
+    assert_eq!(
+        totals.observe(&apart),
+        None,
+        "frames set apart are no loss of the path"
+    );
     let mut lossy = interval(3, 10.0, 7);
     lossy.losses.push(LossSpan {
         at_unix_s: 1e9 + 34.5,
@@ -59,10 +63,20 @@ fn the_first_loss_alone_is_an_alarm() {
     });
     lossy.loss_ledger = ledger(&[("unexplained", 2), ("d1 rx_dropped", 5)]);
     let alarm = totals.observe(&lossy).unwrap();
-    assert_eq!((alarm.number, alarm.lost, alarm.at_unix_s), (3, 7, 1e9 + 34.5));
-    assert_eq!(totals.observe(&interval(4, 10.0, 2)), None, "only the first");
+    assert_eq!(
+        (alarm.number, alarm.lost, alarm.at_unix_s),
+        (3, 7, 1e9 + 34.5)
+    );
+    assert_eq!(
+        totals.observe(&interval(4, 10.0, 2)),
+        None,
+        "only the first"
+    );
     let told = totals.summary(true);
-    assert_eq!((told.frames.lost, told.lost(), told.lossy_intervals), (14, 9, 2));
+    assert_eq!(
+        (told.frames.lost, told.lost(), told.lossy_intervals),
+        (14, 9, 2)
+    );
     assert_eq!(told.losses[0].place, "d1 rx_dropped");
     assert_eq!(told.losses[1].place, "unexplained");
     // Whose frame was lost when is not known of the last.
@@ -90,9 +104,16 @@ fn a_restart_is_a_gap_and_alarms_no_more() {
     }
     let told = whole.summary(false);
     assert_eq!((told.intervals, told.gap_count, told.gap_s), (6, 1, 60.0));
-    assert_eq!(told.frames.sent, 600_000, "frames of the gap are neither sent nor lost");
+    assert_eq!(
+        told.frames.sent, 600_000,
+        "frames of the gap are neither sent nor lost"
+    );
     assert_eq!(told.frames.lost, 1);
-    assert_eq!(whole.observe(&interval(7, 10.0, 3)), None, "told in the earlier session");
+    assert_eq!(
+        whole.observe(&interval(7, 10.0, 3)),
+        None,
+        "told in the earlier session"
+    );
 }
 
 #[test]
@@ -111,9 +132,18 @@ fn totals_stay_small() {
     }
     let told = totals.summary(true);
     assert_eq!((told.losses.len(), told.gaps.len()), (LOSSES, GAPS));
-    assert_eq!((told.lossy_intervals, told.gap_count, told.gap_s), (5000, 5000, 5000.0));
+    assert_eq!(
+        (told.lossy_intervals, told.gap_count, told.gap_s),
+        (5000, 5000, 5000.0)
+    );
     assert_eq!(told.loss_ledger.len(), PLACES);
-    assert_eq!(told.loss_ledger.iter().map(|entry| entry.frames).sum::<u64>(), 5000);
+    assert_eq!(
+        told.loss_ledger
+            .iter()
+            .map(|entry| entry.frames)
+            .sum::<u64>(),
+        5000
+    );
     assert!(serde_json::to_string(&told).unwrap().len() < 20_000);
 }
 
@@ -135,7 +165,9 @@ fn worst(number: u64, wall_s: f64) -> Interval {
         SPANS_MORE
     ];
     one.validity = Validity::LoadMissed { why: long };
-    one.histogram = histogram::of((0..3600).map(|n| ((1 << (n / 100)) + ((n % 100) << (n / 100)) / 100, 1 << 40)));
+    one.histogram = histogram::of(
+        (0..3600).map(|n| ((1 << (n / 100)) + ((n % 100) << (n / 100)) / 100, 1 << 40)),
+    );
     one.latency_us = Some(LatencySummary {
         load_ratio: None,
         min: 1.234_567_890_123,
@@ -156,7 +188,9 @@ const SPANS_MORE: usize = 50;
 #[test]
 fn an_hour_takes_less_than_a_megabyte() {
     for wall_s in [1.0, 3.0, 10.0, 60.0] {
-        for make in [worst as fn(u64, f64) -> Interval, |n, wall_s| interval(n, wall_s, 1)] {
+        for make in [worst as fn(u64, f64) -> Interval, |n, wall_s| {
+            interval(n, wall_s, 1)
+        }] {
             let mut keeper = Keeper::default();
             let (mut bytes, mut lines) = (0, 0);
             let count = (3600.0 / wall_s) as u64;
@@ -168,7 +202,10 @@ fn an_hour_takes_less_than_a_megabyte() {
                     lines += 1;
                 }
             }
-            assert!(bytes <= 1_000_000, "{bytes} bytes in {lines} lines of {wall_s} s");
+            assert!(
+                bytes <= 1_000_000,
+                "{bytes} bytes in {lines} lines of {wall_s} s"
+            );
             assert!(lines >= 60, "{lines} lines of {wall_s} s");
         }
     }
@@ -192,8 +229,13 @@ fn what_is_kept_comes_to_the_same() {
     assert_eq!(all.loss_ledger, kept.loss_ledger);
     assert_eq!(all.histogram, kept.histogram);
     assert_eq!(all.intervals, kept.intervals);
-    assert_eq!(all.latency_us.unwrap().samples, kept.latency_us.unwrap().samples);
-    assert!((all.wall_s - kept.wall_s).abs() < 1e-6 && (all.sending_s - kept.sending_s).abs() < 1e-6);
+    assert_eq!(
+        all.latency_us.unwrap().samples,
+        kept.latency_us.unwrap().samples
+    );
+    assert!(
+        (all.wall_s - kept.wall_s).abs() < 1e-6 && (all.sending_s - kept.sending_s).abs() < 1e-6
+    );
     assert!((all.offered_fps - kept.offered_fps).abs() < 1e-6);
 }
 
@@ -205,7 +247,11 @@ fn a_page_has_few_points_of_any_number_of_intervals() {
             points.add(LoadLine::Interval(Box::new(interval(n, 10.0, 1))));
         }
         let told = points.finish();
-        assert!(told.len() <= POINTS && told.len() as u64 >= count.min(300), "{}", told.len());
+        assert!(
+            told.len() <= POINTS && told.len() as u64 >= count.min(300),
+            "{}",
+            told.len()
+        );
         let lost = told.iter().map(|line| match line {
             LoadLine::Interval(interval) => interval.frames.lost,
             _ => 0,

@@ -83,4 +83,3 @@ fn lost_frames(text: &str) -> Result<usize, String> {
         false => Err(format!("{text:?} {wrong}")),
     }
 }
-

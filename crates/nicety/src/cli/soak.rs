@@ -87,7 +87,8 @@ pub enum SoakFailure {
 }
 
 fn load(text: &str) -> Result<LoadWish, String> {
-    text.parse().map_err(|error: LoadWishError| error.to_string())
+    text.parse()
+        .map_err(|error: LoadWishError| error.to_string())
 }
 
 /// `--for`, in days too, which measurements do not have.
@@ -96,7 +97,10 @@ fn length(text: &str) -> Result<Duration, String> {
     let day = 24 * HOUR;
     let wrong = || format!("{text:?} is not between 1s and {MOST_DAYS}d, as in 10m, 8h or 7d");
     let length = match text.strip_suffix('d') {
-        Some(days) => days.parse::<u32>().ok().and_then(|days| day.checked_mul(days)),
+        Some(days) => days
+            .parse::<u32>()
+            .ok()
+            .and_then(|days| day.checked_mul(days)),
         None => nicety_model::plan::parse_duration(text).ok(),
     };
     let fits = |length: &Duration| (SECOND..=day * MOST_DAYS).contains(length);

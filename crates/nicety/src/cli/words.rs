@@ -119,7 +119,10 @@ pub const SOAK_FAILURE: Words<SoakFailure> = Words {
     known: &[
         ("loss", "A frame was lost in the path"),
         ("gap", "Nothing is known of some of the time"),
-        ("invalid", "An interval missed its load or was counted badly"),
+        (
+            "invalid",
+            "An interval missed its load or was counted badly",
+        ),
     ],
     read: |text| match text {
         "loss" => Ok(SoakFailure::Loss),

@@ -191,12 +191,20 @@ mod tests {
         file.begin(["a", "b"], 1).unwrap();
         file.add(3, &[lost(5), lost(6)]).unwrap();
         file.add(4, &[lost(9)]).unwrap();
-        assert!(file.finish().unwrap().ends_with("1 lost frame with their neighbours"));
+        assert!(
+            file.finish()
+                .unwrap()
+                .ends_with("1 lost frame with their neighbours")
+        );
         let mut reader = PcapNgReader::new(File::open(&path).unwrap()).unwrap();
         let mut told = Vec::new();
         while let Some(block) = reader.next_block() {
             if let Block::EnhancedPacket(packet) = block.unwrap() {
-                told.push((packet.data[0], packet.timestamp.as_nanos(), packet.interface_id));
+                told.push((
+                    packet.data[0],
+                    packet.timestamp.as_nanos(),
+                    packet.interface_id,
+                ));
             }
         }
         assert_eq!(told, [(4, 4500, 1), (5, 5000, 0), (7, 7500, 1)]);

@@ -95,9 +95,8 @@ impl Around {
         if let Some(last) = self.last.as_ref().filter(|last| below(last)) {
             return [Some(last.clone()), None];
         }
-        let holds = |place: &&Place| {
-            place.after.number > number && place.before.as_ref().is_none_or(below)
-        };
+        let holds =
+            |place: &&Place| place.after.number > number && place.before.as_ref().is_none_or(below);
         match self.places.iter().find(holds) {
             Some(place) => [place.before.clone(), Some(place.after.clone())],
             None => [None, None],
@@ -125,7 +124,8 @@ mod tests {
     }
 
     fn numbers(of: &Neighbours) -> [Option<u64>; 2] {
-        of.each_ref().map(|frame| frame.as_ref().map(|frame| frame.number))
+        of.each_ref()
+            .map(|frame| frame.as_ref().map(|frame| frame.number))
     }
 
     #[test]
@@ -159,7 +159,15 @@ mod tests {
             tx_ns: 0,
         };
         around.see(&other, 0, &[]);
-        around.see(&Stamp { stream: 0, trial: 6, ..other }, 0, &[]);
+        around.see(
+            &Stamp {
+                stream: 0,
+                trial: 6,
+                ..other
+            },
+            0,
+            &[],
+        );
         assert_eq!(around.last.unwrap().number, 3998);
     }
 }

@@ -83,7 +83,10 @@ pub fn loss(summary: &LoadSummary, intervals: &[&Interval]) -> Markup {
     };
     let drawn = drawing.draw(&y, told, |plot| {
         for one in intervals.iter().filter(|one| one.lost() > 0) {
-            let (from, to) = (drawing.at(one.started_unix_s), drawing.at(one.ended_unix_s()));
+            let (from, to) = (
+                drawing.at(one.started_unix_s),
+                drawing.at(one.ended_unix_s()),
+            );
             plot.bar((from, 0.0), (to, one.lost() as f64), Ink::Goal, "");
         }
     });

@@ -51,7 +51,11 @@ pub fn interval(one: &Interval, began_unix_s: f64) -> String {
         us(|of| of.max),
     );
     if one.set_apart > 0 {
-        text += &format!("\n{:>11} {} lost more, set apart", "", number::count(one.set_apart));
+        text += &format!(
+            "\n{:>11} {} lost more, set apart",
+            "",
+            number::count(one.set_apart)
+        );
     }
     match &one.validity {
         Validity::Valid => {}
@@ -68,7 +72,8 @@ pub fn interval(one: &Interval, began_unix_s: f64) -> String {
 
 /// The first loss.
 pub fn alarm(one: &Alarm) -> String {
-    let places = places(&one.loss_ledger).map_or_else(String::new, |places| format!("; at {places}"));
+    let places =
+        places(&one.loss_ledger).map_or_else(String::new, |places| format!("; at {places}"));
     clean(&format!(
         "ALARM: first loss at {}: {} of {}{places}",
         utc(one.at_unix_s),
@@ -115,7 +120,10 @@ pub fn summary(one: &LoadSummary) -> String {
         );
     }
     if one.lossy_flows > 0 {
-        text += &format!("{} lost frames; most of them:\n", number::plural(one.lossy_flows, "flow"));
+        text += &format!(
+            "{} lost frames; most of them:\n",
+            number::plural(one.lossy_flows, "flow")
+        );
         for flow in &one.flows {
             text += &format!(
                 "  {} -> {}  {} of {}\n",
@@ -135,6 +143,10 @@ pub fn summary(one: &LoadSummary) -> String {
 
 /// Several lines, each without what a terminal would obey.
 fn clean_lines(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(clean).map(|line| line.to_string()).collect();
+    let lines: Vec<String> = text
+        .lines()
+        .map(clean)
+        .map(|line| line.to_string())
+        .collect();
     lines.join("\n")
 }
