@@ -14,7 +14,7 @@ fn bucket(ns: u64, per_octave: u32) -> u64 {
     let octave = ns.ilog2();
     let steps = u64::from(per_octave.max(1));
     // In 128 bits: the product may be 8 times the highest octave.
-    let step = u128::from(ns - (1 << octave)) * u128::from(steps) >> octave;
+    let step = (u128::from(ns - (1 << octave)) * u128::from(steps)) >> octave;
     lower(octave, step as u64, steps)
 }
 
@@ -29,7 +29,7 @@ fn lower(octave: u32, step: u64, steps: u64) -> u64 {
 fn upper(from: u64, per_octave: u32) -> u64 {
     let octave = from.max(1).ilog2();
     let steps = u64::from(per_octave.max(1));
-    let step = u128::from(from.max(1) - (1 << octave)) * u128::from(steps) >> octave;
+    let step = (u128::from(from.max(1) - (1 << octave)) * u128::from(steps)) >> octave;
     lower(octave, step as u64 + 1, steps)
 }
 

@@ -65,19 +65,20 @@ pub fn spans(of: &Numbers<'_>) -> Vec<LossSpan> {
     for run in of.missing() {
         let frames = run.end - run.start;
         let seconds = |from: u64| (run.end - 1 - from) as f64 / of.rate_fps.max(f64::MIN_POSITIVE);
-        match all.last_mut() {
-            Some(last) if run.start - end <= apart => {
-                last.frames += frames;
-                last.seconds = seconds(last.first);
-            }
-            _ if all.len() == SPANS => break,
-            _ => all.push(LossSpan {
+        let near = run.start - end <= apart;
+        if let Some(last) = all.last_mut().filter(|_| near) {
+            last.frames += frames;
+            last.seconds = seconds(last.first);
+        } else if all.len() == SPANS {
+            break;
+        } else {
+            all.push(LossSpan {
                 at_unix_s: of.time(run.start),
                 seconds: seconds(run.start),
                 frames,
                 stream: of.stream,
                 first: run.start,
-            }),
+            });
         }
         end = run.end;
     }

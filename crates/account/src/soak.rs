@@ -6,7 +6,7 @@ mod points;
 use nicety_model::interval::{
     Alarm, Gap, Interval, LatencyHistogram, LoadLine, LoadSummary, LossyInterval,
 };
-use nicety_model::{FrameCounts, LossEntry, SCHEMA};
+use nicety_model::{LossEntry, SCHEMA};
 
 use crate::histogram;
 
@@ -52,7 +52,7 @@ impl Totals {
         sum.sending_s += interval.sending_s;
         sum.wall_s += interval.wall_s;
         self.offered += interval.offered_fps * interval.sending_s;
-        add(&mut sum.frames, &interval.frames);
+        sum.frames.add(&interval.frames);
         sum.set_apart += interval.set_apart;
         sum.invalid_intervals += u64::from(!interval.validity.is_valid());
         add_places(&mut sum.loss_ledger, &interval.loss_ledger, PLACES);
@@ -135,11 +135,6 @@ fn ratio(of: f64, by: f64) -> f64 {
     if by > 0.0 { of / by } else { 0.0 }
 }
 
-/// Adds the counts of frames.
-pub(crate) fn add(all: &mut FrameCounts, more: &FrameCounts) {
-    all.add(more);
-}
-
 /// Where most of a ledger's frames were lost.
 pub fn place(ledger: &[LossEntry]) -> &str {
     let most = ledger.iter().max_by_key(|entry| entry.frames);
@@ -171,7 +166,7 @@ pub(crate) fn add_places(all: &mut Vec<LossEntry>, more: &[LossEntry], room: usi
             None => all.push(entry.clone()),
         }
     }
-    all.sort_by(|a, b| b.frames.cmp(&a.frames));
+    all.sort_by_key(|entry| std::cmp::Reverse(entry.frames));
     if all.len() <= room {
         return;
     }

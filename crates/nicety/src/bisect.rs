@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::anyhow;
 use nicety_compare::Input;
-use nicety_compare::bisect::{BisectError, Evidence, Side, Sides};
+use nicety_compare::bisect::{Evidence, Side, Sides};
 use nicety_model::bisect::{BisectSide, Bisected};
 use nicety_model::{Run, SCHEMA, number};
 
@@ -37,7 +37,7 @@ pub fn run(args: &BisectArgs) -> Result<Exit, Failure> {
 fn bisect(args: &BisectArgs) -> Result<Exit, Failure> {
     let (good, bad) = (side(&args.good)?, side(&args.bad)?);
     let sides = Sides::between(good, &bad, args.metric, args.cell.as_deref(), args.error);
-    let sides = sides.map_err(|error: BisectError| Failure::usage(error))?;
+    let sides = sides.map_err(Failure::usage)?;
     let signals = Signals::install()?;
     begin(&sides);
     let mut numbers = Vec::new();

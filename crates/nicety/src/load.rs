@@ -84,15 +84,15 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         Err(RunError::Interrupted) => return Ok(Exit::Interrupted),
         ended => ended?,
     };
-    failed?;
     let mut summary = ended.totals.summary(ended.complete);
     (summary.flows, summary.lossy_flows) = ended.flows.worst(WORST_FLOWS);
-    if ended.read {
+    if ended.read && summary.intervals > 0 {
         match args.json {
             true => output::print(&output::line(&LoadLine::Summary(Box::new(summary)))?)?,
             false => output::print(&(line::summary(&summary) + "\n"))?,
         }
     }
+    failed?;
     Ok(match ended.complete {
         true => Exit::Done,
         false => Exit::Interrupted,

@@ -179,17 +179,18 @@ impl Soak {
     ) -> Result<SoakEnding, RunError> {
         let known_until = self.totals.ended_unix_s().filter(|_| self.resumed);
         let mut open = known_until.map(|from| (from, GapWhy::Restart));
-        let mut broken = Broken::default();
+        let (mut broken, mut ever) = (Broken::default(), false);
         let ending = loop {
             let mut begun = false;
             let once = self.until_broken(&mut open, &mut begun, stop, observer, say);
+            ever |= begun;
             let why = match once {
                 Ok(Some(ending)) => break ending,
-                _ if stop.is_set() => break SoakEnding::Interrupted,
-                Ok(None) => "the path or a port broke".to_owned(),
-                // What cannot be had at once is told at once.
-                Err(error) if !begun && broken.is_first() && open.is_none() => return Err(error),
                 Err(RunError::Store(error)) => break SoakEnding::Failed(error.into()),
+                _ if stop.is_set() => break SoakEnding::Interrupted,
+                // What is wrong from the beginning is told at once.
+                Err(error) if !ever => return Err(error),
+                Ok(None) => "the path or a port broke".to_owned(),
                 Err(error) => error.to_string(),
             };
             let from = self.totals.ended_unix_s();
@@ -204,7 +205,9 @@ impl Soak {
                 break SoakEnding::Failed(RunError::StaysBroken { minutes, why });
             }
         };
-        self.keep(None)?;
+        if let Some(kept) = self.keeper.flush() {
+            self.dir.append(&LoadLine::Interval(Box::new(kept)))?;
+        }
         Ok(ending)
     }
 
@@ -270,14 +273,6 @@ impl Soak {
                 }
             }
         })
-    }
-
-    fn keep(&mut self, line: Option<LoadLine>) -> Result<(), RunError> {
-        let open = self.keeper.flush().map(Box::new).map(LoadLine::Interval);
-        for line in open.iter().chain(&line) {
-            self.dir.append(line)?;
-        }
-        Ok(())
     }
 
     /// What it comes to so far.

@@ -3,7 +3,7 @@
 
 use nicety_model::interval::{Interval, LossSpan};
 
-use super::{add, add_latency, add_places};
+use super::{add_latency, add_places};
 use crate::lost::SPANS;
 
 /// Shortest time that a kept line stands for, in seconds.
@@ -57,7 +57,7 @@ pub(super) fn put(all: &mut Interval, more: &Interval) {
     all.number = more.number;
     all.load_fps = more.load_fps;
     all.offered_fps = all.offered_fps.min(more.offered_fps);
-    add(&mut all.frames, &more.frames);
+    all.frames.add(&more.frames);
     all.set_apart += more.set_apart;
     if all.validity.is_valid() {
         all.validity = more.validity.clone();

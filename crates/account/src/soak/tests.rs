@@ -1,5 +1,5 @@
 use nicety_model::interval::GapWhy;
-use nicety_model::{LatencySummary, Validity};
+use nicety_model::{FrameCounts, LatencySummary, Validity};
 
 use super::*;
 use crate::Latency;

@@ -102,6 +102,9 @@ pub fn loss(summary: &LoadSummary, intervals: &[&Interval]) -> Markup {
     crate::figure::figure("Loss over time", "each bar is an interval", body)
 }
 
+/// A value of a distribution, and its name.
+type Percentile = (fn(&LatencySummary) -> f64, &'static str);
+
 /// Latency of each interval.
 pub fn latency(summary: &LoadSummary, intervals: &[&Interval]) -> Markup {
     let all = || intervals.iter().filter_map(|one| one.latency_us.as_ref());
@@ -129,7 +132,7 @@ pub fn latency(summary: &LoadSummary, intervals: &[&Interval]) -> Markup {
         ),
         None => "no latency".to_owned(),
     };
-    let figures: [(fn(&LatencySummary) -> f64, &str); 4] = [
+    let figures: [Percentile; 4] = [
         (|of| of.p50, "median"),
         (|of| of.p99, "99th percentile"),
         (|of| of.p999, "99.9th percentile"),

@@ -1,6 +1,6 @@
 //! What a load in per cent is a share of.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nicety_model::plan::Preset;
 use nicety_model::soak::FoundLoad;
@@ -17,6 +17,9 @@ use crate::tester_limit;
 const ABOVE_LIMIT: f64 = 1.05;
 /// Highest load where the tester's limit could not be measured.
 const UNKNOWN_LIMIT: Fps = Fps(2e6);
+
+/// Length of the overload at the beginning, where loads are judged by windows: that of a bench run.
+const OVERLOAD: Duration = Duration::from_millis(400);
 
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,9 +63,11 @@ impl Constant {
         let line = self.line().filter(|line| line.0 <= max.0);
         let preset = self.plan.search.preset.unwrap_or(Preset::Quick);
         let mut settings = Settings::of_plan(preset, &self.plan.search);
-        settings.fate = std::time::Duration::ZERO;
+        settings.fate = Duration::ZERO;
         let mut plan = CellPlan::new(settings, line.unwrap_or(max)).brief();
-        plan.latency_shares.clear();
+        if settings.judges_windows() {
+            plan.warm_up = OVERLOAD;
+        }
         let mut cell = Cell::new(plan)?;
         let stop = self.stop.clone();
         let name = self.key.name();

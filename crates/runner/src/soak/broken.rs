@@ -25,11 +25,6 @@ pub(super) struct Broken {
 }
 
 impl Broken {
-    /// Whether it has never broken before.
-    pub(super) fn is_first(&self) -> bool {
-        self.since.is_none()
-    }
-
     /// The path carried frames before it broke again.
     pub(super) fn was_whole(&mut self) {
         self.since = None;
