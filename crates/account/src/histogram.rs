@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn wide_distributions_keep_their_room() {
-        let wide =
-            of((0..36 * 64).map(|n| (1 << (n / 64) | (n % 64) << (n / 64).saturating_sub(6), 1)));
+        let value = |n: u64| (1 << (n / 64)) | ((n % 64) << (n / 64).saturating_sub(6));
+        let wide = of((0..36 * 64).map(|n| (value(n), 1)));
         assert!(
             wide.buckets.len() <= ROOM && wide.per_octave < FINEST,
             "{wide:?}"

@@ -11,7 +11,9 @@ pub const MIN_KEPT_S: f64 = 10.0;
 /// Places of loss that a kept line has.
 const PLACES: usize = 6;
 /// Bytes of a name or a reason that are kept.
-const WORDS: usize = 120;
+const WORDS: usize = 60;
+/// Losses that a kept line has a time of.
+const KEPT_SPANS: usize = 4;
 
 /// Puts short intervals together before they are kept.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +73,7 @@ pub(super) fn put(all: &mut Interval, more: &Interval) {
 /// Keeps a line short, whatever a path calls its places.
 fn bound(all: &mut Interval) {
     use nicety_model::Validity;
-    all.losses.truncate(SPANS);
+    all.losses.truncate(KEPT_SPANS);
     let ledger = std::mem::take(&mut all.loss_ledger);
     add_places(&mut all.loss_ledger, &ledger, PLACES);
     for entry in &mut all.loss_ledger {

@@ -34,11 +34,7 @@ const SIDES: [&str; 12] = [
 ];
 
 fn bisect(dir: &Path, words: &[&str], command: &str) -> Ended {
-    let all = ["bisect"]
-        .iter()
-        .chain(&SIDES)
-        .chain(words)
-        .chain(&["--", "sh", "-c", command]);
+    let all = [&["bisect"][..], &SIDES, words, &["--", "sh", "-c", command]].concat();
     nicety(all).dir(dir).run()
 }
 
