@@ -31,7 +31,7 @@ use crate::rest::Rests;
 use crate::sending::{LEAD, Sending, by_stream, reports, start_spread_s};
 use crate::slots::{SentTimes, together};
 use crate::stamped::Stamped;
-use around::Around;
+use around::{Around, Held, sent_ns};
 use mixed::{Mixed, Out, Wanted};
 use rx::RxRing;
 use tx::TxSocket;
@@ -156,7 +156,12 @@ impl Schedule {
         let first = self.first_ns.get(stream).copied().unwrap_or(0);
         let after = number as f64 / self.pace_fps.max(f64::MIN_POSITIVE) * 1e9;
         let due = first.saturating_add(after as u64);
-        (due, due as i64 + self.realtime_offset_ns)
+        (due, self.unix(due))
+    }
+
+    /// The same time since the Unix epoch.
+    fn unix(&self, monotonic_ns: u64) -> i64 {
+        monotonic_ns as i64 + self.realtime_offset_ns
     }
 }
 
@@ -348,7 +353,12 @@ impl Engine for AfPacket {
             };
             let lost = numbers.missing().flatten().take(receiver.around.most());
             for number in lost {
-                let (tx_ns, unix_ns) = self.schedule.due(place, number);
+                let around = receiver.around.of(number);
+                let sent = sent_ns(number, &around, self.schedule.pace_fps);
+                let (tx_ns, unix_ns) = match sent {
+                    Some(tx_ns) => (tx_ns, self.schedule.unix(tx_ns)),
+                    None => self.schedule.due(place, number),
+                };
                 let stamp = Stamp {
                     stream,
                     trial: self.schedule.trial,
@@ -359,7 +369,7 @@ impl Engine for AfPacket {
                 let Ok(bytes) = sender.out.made(&stamp) else {
                     continue;
                 };
-                let [before, after] = receiver.around.of(number);
+                let [before, after] = around.map(|held| held.map(|Held { frame, .. }| frame));
                 all.push(LostFrame {
                     stream,
                     sent: TimedFrame {

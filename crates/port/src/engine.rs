@@ -164,7 +164,7 @@ pub struct Arrivals {
 /// A frame as it is on the wire, without FCS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedFrame {
-    /// When it was received, or due to be sent: nanoseconds since the Unix epoch.
+    /// When it was received, or sent as far as that is known: nanoseconds since the Unix epoch.
     pub unix_ns: i64,
     /// Its number in the trial.
     pub number: u64,
@@ -178,7 +178,7 @@ pub struct LostFrame {
     /// Its stream.
     pub stream: u8,
     /// The frame, made again from its number: what the sender made of it but for the time in its stamp, which is
-    /// that at which it was due, and the UDP checksum that follows from it.
+    /// estimated from its neighbours' stamps, and the UDP checksum that follows from it.
     pub sent: TimedFrame,
     /// The last frame that arrived before the place where it is missing, as it arrived.
     pub before: Option<TimedFrame>,

@@ -36,7 +36,7 @@ pub fn sentences(summary: &LoadSummary) -> Vec<String> {
             number::loss(summary.loss_ratio)
         ));
         all.extend(when(summary));
-        all.extend(places(&summary.loss_ledger).map(|places| format!("lost at: {places}")));
+        all.extend(places(&summary.loss_ledger).map(|places| format!("lost: {places}")));
     }
     if summary.set_apart > 0 {
         all.push(format!(
@@ -78,9 +78,17 @@ fn when(summary: &LoadSummary) -> Option<String> {
 
 /// Where most frames were lost.
 fn places(ledger: &[LossEntry]) -> Option<String> {
-    let one = |entry: &LossEntry| format!("{} {}", place(entry), number::count(entry.frames));
-    let all: Vec<String> = ledger.iter().map(one).collect();
+    let all: Vec<String> = ledger.iter().map(frames).collect();
     (!all.is_empty()).then(|| number::first_few(&all, NAMED, ", "))
+}
+
+/// How many frames were lost where: `7 in nft_do_chain at q1`, `17 at d1 rx_dropped`.
+fn frames(entry: &LossEntry) -> String {
+    let count = number::count(entry.frames);
+    match entry.cause {
+        Some(_) => format!("{count} {}", place(entry)),
+        None => format!("{count} at {}", place(entry)),
+    }
 }
 
 /// A place of the ledger in words.

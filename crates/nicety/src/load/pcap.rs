@@ -144,7 +144,7 @@ fn packets(interval: u64, lost: &[LostFrame]) -> Vec<Packet<'_>> {
             interface: from,
             frame: &one.sent,
             comment: format!(
-                "frame {number} of interval {interval}, lost; made again, its time is when it was due"
+                "frame {number} of interval {interval}, lost; made again, its time is estimated"
             ),
         });
     }

@@ -62,12 +62,8 @@ fn flows_and_neighbours_of_lost_frames_are_told() {
             .all(|line| line["flows"].as_array().unwrap().len() == 8)
     );
     let lost = count(&summary["frames"], "lost");
-    assert!(
-        (4..=7).contains(&lost),
-        "{lost} of {}",
-        summary["frames"]["sent"]
-    );
-    // The rule takes every thousandth frame of all: the same flow each time, of eight.
+    let every = count(&summary["frames"], "sent") / 100;
+    assert!((every - 2..=every + 2).contains(&lost), "{lost}, {summary}");
     assert!(count(summary, "lossy_flows") >= 1, "{summary}");
     assert!(
         ended.stderr.contains("3 lost frames with their neighbours"),
@@ -83,12 +79,14 @@ fn flows_and_neighbours_of_lost_frames_are_told() {
 fn captured(file: &str) {
     let bytes = fs::read(file).unwrap();
     let comments = String::from_utf8_lossy(&bytes);
-    for (words, least) in [
-        ("arrived before lost frame", 3),
-        (", lost; made again", 3),
-        ("arrived after", 3),
+    // The first or the last frame of an interval may be among them, which has one neighbour only.
+    for (words, counts) in [
+        ("arrived before lost frame", 2..=3),
+        (", lost; made again", 3..=3),
+        ("arrived after lost frame", 2..=3),
     ] {
-        assert_eq!(comments.matches(words).count(), least, "{words}");
+        let count = comments.matches(words).count();
+        assert!(counts.contains(&count), "{count} {words}");
     }
     let Ok(said) = Command::new("tcpdump").args(["-nr", file]).output() else {
         println!("SKIP captured: no tcpdump here; on Debian: apt-get install tcpdump");
@@ -96,7 +94,7 @@ fn captured(file: &str) {
     };
     assert!(said.status.success(), "{said:?}");
     let said = String::from_utf8(said.stdout).unwrap();
-    assert_eq!(said.lines().count(), 9, "{said}");
+    assert!((7..=9).contains(&said.lines().count()), "{said}");
     assert!(
         said.lines()
             .all(|line| line.contains("IP 198.18.0.") && line.contains(": UDP")),

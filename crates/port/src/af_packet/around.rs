@@ -17,19 +17,53 @@ pub(crate) struct Around {
     stream: u8,
     trial: u8,
     /// The frame with the highest number so far.
-    last: Option<TimedFrame>,
+    last: Option<Held>,
     places: Vec<Place>,
+}
+
+/// A frame that arrived, and when its stamp says that it was sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    pub(crate) frame: TimedFrame,
+    pub(crate) tx_ns: u64,
 }
 
 /// Where numbers are missing.
 #[derive(Debug)]
 struct Place {
-    before: Option<TimedFrame>,
-    after: TimedFrame,
+    before: Option<Held>,
+    after: Held,
 }
 
 /// What is around a lost frame.
-pub(crate) type Neighbours = [Option<TimedFrame>; 2];
+pub(crate) type Neighbours = [Option<Held>; 2];
+
+/// When a frame was sent, by its neighbours' stamps: as far between them as its number is. `None` without a
+/// neighbour; behind or before a single one by the pace.
+pub(crate) fn sent_ns(number: u64, around: &Neighbours, pace_fps: f64) -> Option<u64> {
+    let each = 1e9 / pace_fps.max(f64::MIN_POSITIVE);
+    match around {
+        [Some(before), Some(after)] => {
+            let numbers = after
+                .frame
+                .number
+                .saturating_sub(before.frame.number)
+                .max(1);
+            let time = after.tx_ns.saturating_sub(before.tx_ns) as f64;
+            let into = number.saturating_sub(before.frame.number) as f64 / numbers as f64;
+            Some(before.tx_ns + (time * into) as u64)
+        }
+        [Some(before), None] => {
+            let behind = number.saturating_sub(before.frame.number) as f64;
+            Some(before.tx_ns + (behind * each) as u64)
+        }
+        [None, Some(after)] => {
+            let ahead = after.frame.number.saturating_sub(number) as f64;
+            Some(after.tx_ns.saturating_sub((ahead * each) as u64))
+        }
+        [None, None] => None,
+    }
+}
 
 impl Around {
     /// Watches `stream` for up to `most` lost frames; none switch it off.
@@ -64,39 +98,47 @@ impl Around {
             return;
         }
         let number = u64::from(stamp.sequence);
-        let next = self.last.as_ref().map_or(0, |last| last.number + 1);
+        let next = self.last.as_ref().map_or(0, |last| last.frame.number + 1);
         if number < next {
             return;
         }
         if number > next && self.places.len() < self.most * PLACES + SPARE {
             self.places.push(Place {
                 before: self.last.clone(),
-                after: TimedFrame {
-                    unix_ns,
-                    number,
-                    bytes: bytes.to_vec(),
+                after: Held {
+                    frame: TimedFrame {
+                        unix_ns,
+                        number,
+                        bytes: bytes.to_vec(),
+                    },
+                    tx_ns: stamp.tx_ns,
                 },
             });
         }
-        let last = self.last.get_or_insert_with(|| TimedFrame {
-            unix_ns: 0,
-            number: 0,
-            bytes: Vec::new(),
+        let last = self.last.get_or_insert_with(|| Held {
+            frame: TimedFrame {
+                unix_ns,
+                number,
+                bytes: Vec::new(),
+            },
+            tx_ns: 0,
         });
-        (last.unix_ns, last.number) = (unix_ns, number);
+        last.tx_ns = stamp.tx_ns;
+        (last.frame.unix_ns, last.frame.number) = (unix_ns, number);
         // Its memory is used again.
-        last.bytes.clear();
-        last.bytes.extend_from_slice(bytes);
+        last.frame.bytes.clear();
+        last.frame.bytes.extend_from_slice(bytes);
     }
 
     /// What arrived before and behind the place where a number is missing.
     pub(crate) fn of(&self, number: u64) -> Neighbours {
-        let below = |frame: &TimedFrame| frame.number < number;
+        let below = |held: &Held| held.frame.number < number;
         if let Some(last) = self.last.as_ref().filter(|last| below(last)) {
             return [Some(last.clone()), None];
         }
-        let holds =
-            |place: &&Place| place.after.number > number && place.before.as_ref().is_none_or(below);
+        let holds = |place: &&Place| {
+            place.after.frame.number > number && place.before.as_ref().is_none_or(below)
+        };
         match self.places.iter().find(holds) {
             Some(place) => [place.before.clone(), Some(place.after.clone())],
             None => [None, None],
@@ -116,7 +158,7 @@ mod tests {
                 stream: 0,
                 trial: 7,
                 sequence: *number,
-                tx_ns: 0,
+                tx_ns: u64::from(*number) * 8 + 1000,
             };
             around.see(&stamp, i64::from(*number) * 10, &[*number as u8]);
         }
@@ -125,7 +167,7 @@ mod tests {
 
     fn numbers(of: &Neighbours) -> [Option<u64>; 2] {
         of.each_ref()
-            .map(|frame| frame.as_ref().map(|frame| frame.number))
+            .map(|held| held.as_ref().map(|held| held.frame.number))
     }
 
     #[test]
@@ -142,8 +184,15 @@ mod tests {
         let [Some(before), Some(after)] = around.of(3) else {
             panic!("both neighbours");
         };
+        let (before, after) = (before.frame, after.frame);
         assert_eq!((before.bytes, before.unix_ns), (vec![2], 20));
         assert_eq!((after.bytes, after.unix_ns), (vec![5], 50));
+        // At 1e9/8 frames per second each takes 8 ns.
+        for number in [0, 3, 7, 9] {
+            let sent = sent_ns(number, &around.of(number), 1e9 / 8.0);
+            assert_eq!(sent, Some(number * 8 + 1000), "{number}");
+        }
+        assert_eq!(sent_ns(1, &[None, None], 1.0), None);
         let nothing = Around::new(0, 2);
         assert_eq!(numbers(&nothing.of(0)), [None, None]);
     }
@@ -168,6 +217,6 @@ mod tests {
             0,
             &[],
         );
-        assert_eq!(around.last.unwrap().number, 3998);
+        assert_eq!(around.last.unwrap().frame.number, 3998);
     }
 }

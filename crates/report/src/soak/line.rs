@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use nicety_model::Validity;
 use nicety_model::interval::{Alarm, Gap, GapWhy, Interval, LoadLine, LoadSummary};
 
-use super::{place, places, sentences};
+use super::{frames, places, sentences};
 use crate::number;
 use crate::page::clean;
 
@@ -72,8 +72,7 @@ pub fn interval(one: &Interval, began_unix_s: f64) -> String {
 
 /// The first loss.
 pub fn alarm(one: &Alarm) -> String {
-    let places =
-        places(&one.loss_ledger).map_or_else(String::new, |places| format!("; at {places}"));
+    let places = places(&one.loss_ledger).map_or_else(String::new, |places| format!("; {places}"));
     clean(&format!(
         "ALARM: first loss at {}: {} of {}{places}",
         utc(one.at_unix_s),
@@ -136,7 +135,7 @@ pub fn summary(one: &LoadSummary) -> String {
     }
     let more = one.loss_ledger.iter().skip(super::NAMED);
     for entry in more {
-        text += &format!("  {} {}\n", number::count(entry.frames), place(entry));
+        text += &format!("  {}\n", frames(entry));
     }
     clean_lines(text.trim_end())
 }

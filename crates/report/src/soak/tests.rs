@@ -127,7 +127,7 @@ fn the_result_says_how_many_when_and_where() {
         [
             "5,940,000 frames in 29.7 s, 17 lost (0.00029 %).",
             "At 2026-03-14T15:09:38Z.",
-            "Lost at: d1 rx_dropped\u{fffd} 17."
+            "Lost: 17 at d1 rx_dropped\u{fffd}."
         ],
         "{told}"
     );
@@ -174,7 +174,7 @@ fn alarms_and_gaps_are_a_line_each() {
     };
     assert_eq!(
         line::alarm(&alarm),
-        "ALARM: first loss at 2026-03-14T15:09:38Z: 17 of 1,980,000 frames; at d1 rx_dropped\u{fffd} 17"
+        "ALARM: first loss at 2026-03-14T15:09:38Z: 17 of 1,980,000 frames; 17 at d1 rx_dropped\u{fffd}"
     );
     let gap = Gap {
         schema: SCHEMA,

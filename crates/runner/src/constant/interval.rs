@@ -28,7 +28,7 @@ impl Measured {
         numbers(
             &self.arrivals,
             self.interval.started_unix_s,
-            self.interval.load_fps,
+            self.interval.sending_s,
         )
     }
 }
@@ -36,7 +36,7 @@ impl Measured {
 fn numbers(
     arrivals: &[Arrivals],
     begun_unix_s: f64,
-    rate_fps: f64,
+    sending_s: f64,
 ) -> impl Iterator<Item = Numbers<'_>> {
     let one = move |(of, stream)| {
         let of: &Arrivals = of;
@@ -45,7 +45,8 @@ fn numbers(
             made: of.made,
             arrived: &of.words,
             begun_unix_s,
-            rate_fps,
+            // Not the load: a sender that falls behind sends its numbers later.
+            rate_fps: of.made as f64 / sending_s.max(f64::MIN_POSITIVE),
         }
     };
     arrivals.iter().zip(0_u8..).map(one)
@@ -102,7 +103,7 @@ impl Intervals<'_> {
                 notes: record.notes,
             }));
         }
-        let all = numbers(&arrivals, interval.started_unix_s, load.0);
+        let all = numbers(&arrivals, interval.started_unix_s, interval.sending_s);
         let mut losses: Vec<LossSpan> = all.flat_map(|numbers| spans(&numbers)).collect();
         losses.sort_by(|a, b| a.at_unix_s.total_cmp(&b.at_unix_s));
         losses.truncate(SPANS);
