@@ -54,7 +54,9 @@ impl Totals {
         self.offered += interval.offered_fps * interval.sending_s;
         sum.frames.add(&interval.frames);
         sum.set_apart += interval.set_apart;
-        sum.invalid_intervals += u64::from(!interval.validity.is_valid());
+        let several = interval.several();
+        sum.invalid_intervals += several.invalid;
+        sum.lossy_intervals += several.lossy;
         add_places(&mut sum.loss_ledger, &interval.loss_ledger, PLACES);
         histogram::merge(&mut sum.histogram, &interval.histogram);
         sum.latency_us = histogram::summary(sum.latency_us, interval.latency_us, &sum.histogram);
@@ -62,7 +64,6 @@ impl Totals {
         if lost == 0 {
             return None;
         }
-        sum.lossy_intervals += 1;
         sum.last_loss_unix_s = Some(last_loss(interval));
         if sum.losses.len() < LOSSES {
             sum.losses.push(LossyInterval {
@@ -105,6 +106,11 @@ impl Totals {
     /// Number of the last interval.
     pub fn intervals(&self) -> u64 {
         self.sum.intervals
+    }
+
+    /// Start of the first interval, seconds since the Unix epoch; `None` before the first line.
+    pub fn started_unix_s(&self) -> Option<f64> {
+        (self.sum.started_unix_s > 0.0).then_some(self.sum.started_unix_s)
     }
 
     /// End of what is known, seconds since the Unix epoch; `None` before the first line.

@@ -72,9 +72,20 @@ pub struct Interval {
     /// The same as a histogram.
     #[serde(skip_serializing_if = "LatencyHistogram::is_empty", default)]
     pub histogram: LatencyHistogram,
+    /// How many of several intervals that were put together had loss, and how many were invalid; absent of one.
+    pub several: Option<Several>,
     /// Each flow, where there are several, but not too many for a line.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub flows: Vec<FlowFrames>,
+}
+
+/// Intervals that were put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Several {
+    /// With loss.
+    pub lossy: u64,
+    /// That missed their load or were counted badly.
+    pub invalid: u64,
 }
 
 /// Frames that were lost close together.
@@ -243,6 +254,14 @@ impl Interval {
     /// Lost frames that say something about the path.
     pub fn lost(&self) -> u64 {
         self.frames.lost.saturating_sub(self.set_apart)
+    }
+
+    /// How many intervals of it had loss, and how many were invalid.
+    pub fn several(&self) -> Several {
+        self.several.unwrap_or(Several {
+            lossy: u64::from(self.lost() > 0),
+            invalid: u64::from(!self.validity.is_valid()),
+        })
     }
 
     /// When it ended, seconds since the Unix epoch.

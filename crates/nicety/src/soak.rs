@@ -32,8 +32,15 @@ pub fn run(args: &SoakArgs) -> Result<Exit, Failure> {
         opened => opened?,
     };
     begin(&soak);
-    let mut printed = Printed::new(args.json);
-    let ending = soak.run(&stop, &Preparing::default(), &mut |line| printed.line(line))?;
+    let mut printed = Printed::new(args.json, soak.began_unix_s());
+    let ended = soak.run(&stop, &Preparing::default(), &mut |line| printed.line(line));
+    let ending = match ended {
+        Ok(ending) => ending,
+        Err(error) => {
+            soak.abandon();
+            return Err(error.into());
+        }
+    };
     finish(args, &soak, ending, printed)
 }
 
@@ -128,11 +135,11 @@ struct Printed {
 }
 
 impl Printed {
-    fn new(json: bool) -> Self {
+    fn new(json: bool, began_unix_s: Option<f64>) -> Self {
         Self {
             json,
             header: false,
-            began_unix_s: None,
+            began_unix_s,
             failed: Ok(()),
             read: true,
         }

@@ -46,7 +46,7 @@ pub fn sentences(summary: &LoadSummary) -> Vec<String> {
     }
     if summary.gap_count > 0 {
         all.push(format!(
-            "nothing is known of {}, {} in all",
+            "{}, {} in all, of which nothing is known",
             plural(summary.gap_count, "gap"),
             number::seconds(summary.gap_s)
         ));

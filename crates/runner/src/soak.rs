@@ -69,6 +69,8 @@ pub struct Soak {
     keeper: Keeper,
     resumed: bool,
     notes: Vec<Note>,
+    /// The directory, where it is new: what was made for it goes when nothing is in it.
+    made: Option<NewDir>,
 }
 
 /// Whoever is told of each line.
@@ -91,7 +93,7 @@ impl Soak {
         let (name, engine) = (wanted.plan.name.clone(), wanted.engine.to_string());
         let mut constant = Constant::open(wanted, stop, observer)?;
         let mut totals = Totals::default();
-        let (dir, head, notes, resumed) = match place {
+        let (dir, head, notes, made) = match place {
             SoakPlace::Resume { dir, length } => {
                 let (dir, found) = SoakDir::open(&dir, |line| totals.replay(&line))?;
                 let mut head = found.head;
@@ -99,7 +101,7 @@ impl Soak {
                     head.for_s = length.as_secs_f64();
                     dir.write_head(&head)?;
                 }
-                (dir, head, found.notes, true)
+                (dir, head, found.notes, None)
             }
             SoakPlace::New {
                 dir: new,
@@ -127,7 +129,7 @@ impl Soak {
                 };
                 let found = find(&mut constant, &mut head, observer);
                 match found.and_then(|()| Ok(dir.write_head(&head)?)) {
-                    Ok(()) => (dir, head, Vec::new(), false),
+                    Ok(()) => (dir, head, Vec::new(), Some(new)),
                     Err(error) => {
                         dir.abandon();
                         return Err(error);
@@ -142,8 +144,9 @@ impl Soak {
             fate,
             totals,
             keeper: Keeper::default(),
-            resumed,
+            resumed: made.is_none(),
             notes,
+            made,
         })
     }
 
@@ -160,6 +163,19 @@ impl Soak {
     /// The directory.
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// When the first interval began, seconds since the Unix epoch; `None` before it.
+    pub fn began_unix_s(&self) -> Option<f64> {
+        self.totals.started_unix_s()
+    }
+
+    /// Takes the directory away again where nothing was measured in it.
+    pub fn abandon(self) {
+        if !self.resumed && self.totals.intervals() == 0 {
+            self.dir.abandon();
+        }
+        drop(self.made);
     }
 
     /// What was odd about the directory's files.

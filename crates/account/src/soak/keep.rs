@@ -1,7 +1,7 @@
 //! What is kept of a soak's intervals: at most a line in ten seconds, and none longer than a few thousand bytes, so
 //! that an hour takes less than a megabyte whatever its intervals are like.
 
-use nicety_model::interval::{Interval, LossSpan};
+use nicety_model::interval::{Interval, LossSpan, Several};
 
 use super::{add_latency, add_places};
 use crate::lost::SPANS;
@@ -47,6 +47,11 @@ impl Keeper {
 
 /// Puts an interval behind others.
 pub(super) fn put(all: &mut Interval, more: &Interval) {
+    let (before, added) = (all.several(), more.several());
+    all.several = Some(Several {
+        lossy: before.lossy + added.lossy,
+        invalid: before.invalid + added.invalid,
+    });
     add_latency(all, more);
     let sending_s = all.sending_s + more.sending_s;
     if sending_s > 0.0 {

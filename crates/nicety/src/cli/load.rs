@@ -16,11 +16,12 @@ pub const EXAMPLES: &str = "Examples:
   nicety load eth1 eth2 --lost-pcap lost.pcapng   then: tcpdump -r lost.pcapng
   nicety load eth1 eth2 --for 10s --json | jq 'select(.kind == \"interval\") | .frames.lost'
 
-Keys on a terminal: + and - change the rate by 10 %, * and / double and halve it, digits and Enter set it \
-(200k), p pauses, q quits. Each ends the interval under way.
+Keys on a terminal: + and - change the rate by 10 %, * and / double and halve it. Digits and Enter set it \
+(200k), p pauses, q quits. Each key ends the interval under way.
 
-The file of --lost-pcap has, for each of the first lost frames: the frame, made again from its number as it was \
-sent at the first port, and the frames that arrived before and after it at the second. A comment on each says which. \
+The file of --lost-pcap has each of the first lost frames as it was sent, made again from its number. It also has \
+the frames that arrived before and after it. A comment on each says which.
+
 Exit code 4: interrupted before the end that --for asked for.";
 
 /// `nicety load`.

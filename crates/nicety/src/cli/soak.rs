@@ -37,9 +37,9 @@ pub struct SoakArgs {
     /// Go on with a soak that was ended or killed; --for may be given anew.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "cell", "load", "every", "engine"], help_heading = heading::WHAT)]
     pub resume: Option<PathBuf>,
-    /// Send so much: per cent of the throughput, which is searched first, as in 80%; per cent of the highest
-    /// load, as in 80%max (line rate, or what the tester sends without the path); or frames per second and
-    /// direction, as in 200k.
+    /// Send so much. 80% is a share of the throughput, which is searched first. 80%max is a share of the
+    /// highest load: the line rate, or what the tester sends without the path. 200k is frames per second and
+    /// direction.
     #[arg(long, value_name = "LOAD", default_value = "80%", value_parser = load, help_heading = heading::HOW)]
     pub load: LoadWish,
     /// Go on for so long, drains included.

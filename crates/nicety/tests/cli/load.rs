@@ -96,8 +96,7 @@ fn captured(file: &str) {
     let said = String::from_utf8(said.stdout).unwrap();
     assert!((7..=9).contains(&said.lines().count()), "{said}");
     assert!(
-        said.lines()
-            .all(|line| line.contains("IP 198.18.0.") && line.contains(": UDP")),
+        said.lines().all(|line| line.contains("IP 198.18.0.")),
         "{said}"
     );
 }
@@ -108,21 +107,17 @@ fn the_user_ends_it_and_gets_the_summary() {
     let Some(lab) = Lab::with("the_user_ends_it_and_gets_the_summary", SETUP) else {
         return;
     };
-    for (words, code) in [(&[][..], 0), (&["--for", "1h"], 4)] {
-        let mut running = lab
-            .inside(load(
-                &[&["--bi", "--rate", "1k", "--every", "200ms"], words].concat(),
-            ))
-            .start();
-        running.until("two lines", |running| running.stdout().lines().count() >= 3);
-        running.signal(Signal::INT);
-        let ended = running.wait();
-        let text = &ended.assert_code(code).stdout;
-        assert!(
-            text.contains(" frames in ") && text.contains("none lost"),
-            "{text}"
-        );
-    }
+    // Without an end of its own that is how it ends.
+    let words = ["--bi", "--rate", "1k", "--every", "200ms"];
+    let mut running = lab.inside(load(&words)).start();
+    running.until("two lines", |running| running.stdout().lines().count() >= 3);
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    let text = &ended.assert_code(0).stdout;
+    assert!(
+        text.contains(" frames in ") && text.contains("none lost"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -141,7 +136,7 @@ fn wrong_words_are_one_line() {
         ),
         (
             &["--lost-frames", "5"],
-            "--lost-frames needs --lost-pcap; add it",
+            "--lost-pcap is missing; see nicety load --help",
         ),
         (
             &["--lost-pcap", "/nowhere/x"],

@@ -46,6 +46,7 @@ fn interval(number: u64, lost: u64) -> Interval {
         },
         latency_us: Some(latency()),
         histogram: nicety_model::interval::LatencyHistogram::default(),
+        several: None,
         flows: Vec::new(),
     }
 }
@@ -153,7 +154,7 @@ fn the_result_says_how_many_when_and_where() {
         "{told}"
     );
     assert!(
-        told.contains("Nothing is known of 1 gap, 61.0 s in all."),
+        told.contains("1 gap, 61.0 s in all, of which nothing is known."),
         "{told}"
     );
     assert!(

@@ -144,6 +144,7 @@ fn of(number: u64, record: &TrialRecord) -> Interval {
         },
         latency_us: record.latency_us,
         histogram: nicety_model::interval::LatencyHistogram::default(),
+        several: None,
         flows: Vec::new(),
     }
 }
