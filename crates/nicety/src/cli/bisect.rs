@@ -11,14 +11,13 @@ use super::{heading, words};
 /// Below the help of `nicety bisect`.
 pub const EXAMPLES: &str = "COMMAND builds and measures what is checked out: it prints what nicety bench --json prints, or \
 writes a run directory in place of {}. It runs until it is sure which side its results are like. Its failure \
-cannot be judged.
+cannot be judged. Write the whole line behind git bisect run.
 
 Examples:
   nicety bench plan.toml -o runs/good       at a revision that was fast
   nicety bench plan.toml -o runs/bad        at one that is slow
-  git bisect start BAD GOOD
-  git bisect run nicety bisect --good runs/good --bad runs/bad -- sh -c 'make && nicety bench plan.toml -o {}'
-  nicety bisect --good runs/good --bad runs/bad -- nicety bench plan.toml --json
+  nicety bisect --good runs/good --bad runs/bad -- nicety bench plan.toml -o {}
+  nicety bisect --good runs/good --bad runs/bad -- sh -c 'make && nicety bench plan.toml -o {}'
 
 Exit codes, those of git bisect run: 0 good; 1 bad; 125 cannot tell, skip it; 129 anything wrong, \
 which ends the bisection; 130 interrupted.";
