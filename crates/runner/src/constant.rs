@@ -98,6 +98,7 @@ impl Constant {
         let (privileged, given_up) = setup::acquire(&plan.paths)?;
         host.privileged = privileged;
         nicety_paths::sweep();
+        setup::check_ports(&plan, stop, observer)?;
         let mut notes: Vec<Note> = given_up.into_iter().chain(guests.note()).collect();
         let placement = setup::placement(&plan.paths)?;
         let (machine, unwatched) = Machine::new(placement, stop);

@@ -201,9 +201,10 @@ fn a_stopped_soak_has_a_result_and_can_go_on() {
     running.until("start", |running| {
         running.stderr().contains("Ctrl-C ends it")
     });
+    // The first thousand find out, as root, where the kernel drops what the tester has counted.
     running.until("frames", |_| {
         let told: Value = serde_json::from_str(&lab.sh("ip -s -j link show p1")).unwrap();
-        told[0]["stats64"]["rx"]["packets"].as_u64().unwrap() > 500
+        told[0]["stats64"]["rx"]["packets"].as_u64().unwrap() > 2000
     });
     running.signal(Signal::INT);
     let ended = running.wait();
