@@ -1,11 +1,14 @@
 //! A constant load over hours: so many frames, so many lost, when and where.
 
+mod csv;
 mod figure;
 pub mod line;
 
 use nicety_model::LossEntry;
 use nicety_model::interval::{Gap, Interval, LoadLine, LoadSummary};
 use nicety_model::soak::{LoadWish, SoakHead, Soaked};
+
+pub use csv::render as csv;
 
 use crate::Report;
 use crate::document::{Block, Cell, Document, Medium, Table, columns};
@@ -40,8 +43,8 @@ pub fn sentences(summary: &LoadSummary) -> Vec<String> {
     }
     if summary.set_apart > 0 {
         all.push(format!(
-            "{} more lost while a CPU stood still or by the tester itself, which say nothing about the path",
-            plural(summary.set_apart, "frame")
+            "{} were lost while a CPU stood still or by the tester itself, and say nothing about the path",
+            plural(summary.set_apart, "more frame")
         ));
     }
     if summary.gap_count > 0 {

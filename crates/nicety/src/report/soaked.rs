@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use nicety_model::soak::Soaked;
-use nicety_report::{html, json, markdown, tables_csv};
+use nicety_report::soak as text;
+use nicety_report::{html, json, markdown};
 use nicety_runner::soak;
 
 use super::{Render, say_notes, write_all};
@@ -33,7 +34,7 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     say_notes(path, &soaked.summary.notes);
     let files: [(&Option<PathBuf>, Render<Soaked>); 3] = [
         (&args.html, |soaked, out| html(soaked, out)),
-        (&args.csv, |soaked, out| tables_csv(soaked, out, true)),
+        (&args.csv, |soaked, out| text::csv(soaked, out)),
         (&args.md, |soaked, out| markdown(soaked, out)),
     ];
     let wrote = write_all(&soaked, &files)?;
@@ -44,6 +45,6 @@ pub fn run(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         &args.format,
         &soaked,
         |out| json::pretty(&soaked.run.name, &soaked, out),
-        |out| tables_csv(&soaked, out, true),
+        |out| text::csv(&soaked, out),
     )
 }

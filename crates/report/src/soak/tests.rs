@@ -248,6 +248,11 @@ fn a_page_draws_loss_and_latency_and_has_the_answer() {
     let mut text = Vec::new();
     crate::markdown(&soaked, &mut text).unwrap();
     assert!(String::from_utf8(text).unwrap().contains("nicety soak"));
+    let mut text = Vec::new();
+    super::csv(&soaked, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.lines().count(), 4, "{text}");
+    assert!(text.contains(",1980000,1979983,17,0,"), "{text}");
     // Nothing was measured.
     let mut empty = soaked.clone();
     empty.lines.clear();
