@@ -87,7 +87,8 @@ fn summary(lost: u64) -> LoadSummary {
 
 #[test]
 fn lines_fit_a_terminal_of_80_columns() {
-    let mut long = interval(200_000, 123_456_789);
+    let mut long = interval(200_000, 0);
+    long.frames.lost = 123_456_789;
     long.frames.sent = u64::MAX / 1000;
     for one in [interval(1, 0), interval(2, 17), long] {
         let told = line::interval(&one, BEGAN);
@@ -98,15 +99,10 @@ fn lines_fit_a_terminal_of_80_columns() {
     assert!(line::HEADER.chars().count() <= 80);
     let told = line::interval(&interval(2, 17), BEGAN);
     assert_eq!(
-        told.chars().count(),
-        line::HEADER.chars().count() - 3,
-        "{told}\n{}",
-        line::HEADER
-    );
-    assert_eq!(
         told,
         "  10.0–20.0      199,990          17  0.00086 %      8.4       31     4,321"
     );
+    assert_eq!(told.chars().count(), line::HEADER.chars().count() - 3);
     let mut odd = interval(3, 0);
     odd.set_apart = 4;
     odd.frames.lost = 4;
