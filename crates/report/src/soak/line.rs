@@ -10,7 +10,7 @@ use crate::page::clean;
 
 /// Above the lines.
 pub const HEADER: &str =
-    "    seconds     frames/s        lost       loss      p50      p99       max µs";
+    "    seconds     frames/s        lost       loss      p50      p99    max µs";
 
 /// A time in UTC: `2026-03-14T15:09:26Z`.
 pub fn utc(unix_s: f64) -> String {
