@@ -34,6 +34,8 @@ pub fn of(line: &LoadLine, began_unix_s: f64) -> String {
 pub fn interval(one: &Interval, began_unix_s: f64) -> String {
     let at = (one.started_unix_s - began_unix_s).max(0.0);
     let ended = at + one.wall_s;
+    // Tenths of a second say nothing after a quarter of an hour, and have no room.
+    let digits = if ended < 1000.0 { 1 } else { 0 };
     let counted = one.frames.sent.saturating_sub(one.set_apart).max(1);
     let ratio = one.lost() as f64 / counted as f64;
     let us = |of: fn(&nicety_model::LatencySummary) -> f64| {
@@ -42,7 +44,7 @@ pub fn interval(one: &Interval, began_unix_s: f64) -> String {
     };
     let mut text = format!(
         "{:>11} {:>12} {:>11} {:>10} {:>8} {:>8} {:>9}",
-        format!("{at:.1}–{ended:.1}"),
+        format!("{at:.digits$}–{ended:.digits$}"),
         number::grouped(one.received_fps),
         number::count(one.lost()),
         number::loss(ratio),
