@@ -141,6 +141,7 @@ if [ "$purpose" = test ]; then
     have chromium || have chromium-browser || have google-chrome ||
         wish "pages will not be tried in a browser" chromium
     have tmux || wish "live views will not be tried on a terminal" tmux
+    have tcpdump || wish "captures of lost frames will not be read by tcpdump" tcpdump
     have prometheus || wish "metrics will not be scraped" prometheus
     { have prometheus-alertmanager && have amtool; } || wish "alerts will not be sent" prometheus-alertmanager
     have prometheus-node-exporter || wish "metrics of a run will not be read by node_exporter" prometheus-node-exporter

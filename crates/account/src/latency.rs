@@ -2,8 +2,9 @@
 
 use hdrhistogram::Histogram;
 use nicety_model::LatencySummary;
+use nicety_model::interval::LatencyHistogram;
 
-use crate::AccountError;
+use crate::{AccountError, histogram};
 
 /// Largest latency told apart, in ns; longer ones count as this long.
 pub const MAX_NS: u64 = 60_000_000_000;
@@ -112,6 +113,12 @@ impl Latency {
     /// Latencies recorded.
     pub fn samples(&self) -> u64 {
         self.histogram.len()
+    }
+
+    /// The distribution in few buckets, to be kept.
+    pub fn histogram(&self) -> LatencyHistogram {
+        let recorded = self.histogram.iter_recorded();
+        histogram::of(recorded.map(|step| (step.value_iterated_to(), step.count_at_value())))
     }
 
     /// The distribution in µs; nothing if it is empty.

@@ -9,14 +9,17 @@
 pub mod drops;
 pub mod fate;
 pub mod flows;
+pub mod histogram;
 pub mod hops;
 pub mod journey;
 pub mod latency;
+pub mod lost;
 pub mod port;
 pub mod probes;
 pub mod runs;
 pub mod sequence;
 pub mod slots;
+pub mod soak;
 pub mod waterfall;
 
 pub use latency::{Exact, Latency};

@@ -1,6 +1,7 @@
 //! Judges results against earlier ones: which cells are better, the same or worse, by how much,
 //! and which of these could be chance. See `docs/methodology/compare.md`.
 
+pub mod bisect;
 mod compare;
 mod differences;
 mod error;

@@ -197,3 +197,77 @@ fn quiet_cells_that_do_not_differ_are_called_the_same() {
         .sum();
     assert!(same >= 50 * 7 * 95 / 100, "{same}");
 }
+
+/// How a bisection between a good and a bad side ended.
+#[derive(Debug, Default)]
+struct Bisections {
+    good: usize,
+    bad: usize,
+    open: usize,
+    measurements: usize,
+}
+
+/// Bisections in which good measures 100, bad 85 and the new side `new`, each with `runs` known runs a side and at
+/// most `most` measurements, looked at after each.
+fn bisections(times: usize, runs: usize, new: f64, cv: f64, most: usize) -> Bisections {
+    use nicety_compare::bisect::{Middle, Side};
+    let mut random = fastrand::Rng::with_seed(20_261_126 + runs as u64);
+    let mut ended = Bisections::default();
+    for _ in 0..times {
+        let side =
+            |random: &mut fastrand::Rng, mean| log_sample(values(random, runs, mean, cv)).unwrap();
+        let middle = Middle {
+            good: side(&mut random, 100.0),
+            bad: side(&mut random, 85.0),
+            floor: 1e-10,
+            error: 0.05,
+        };
+        let mut numbers = Vec::new();
+        let side = loop {
+            if numbers.len() == most {
+                break None;
+            }
+            numbers.push(rate(&mut random, new, cv));
+            if let Some(side) = middle.judge(&numbers).side {
+                break Some(side);
+            }
+        };
+        ended.measurements += numbers.len();
+        match side {
+            Some(Side::Good) => ended.good += 1,
+            Some(Side::Bad) => ended.bad += 1,
+            None => ended.open += 1,
+        }
+    }
+    ended
+}
+
+#[test]
+fn looking_after_every_measurement_errs_no_more_often_than_stated() {
+    // Exactly in the middle, where either answer is wrong, up to 60 looks.
+    let middle = (100.0_f64 * 85.0).sqrt();
+    for runs in [1, 2, 3] {
+        for cv in [0.01, 0.1] {
+            let ended = bisections(600, runs, middle, cv, 60);
+            let wrong = ended.good + ended.bad;
+            assert!(wrong <= most(600, 0.05), "{runs} runs, cv {cv}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn bisections_find_the_side() {
+    for (runs, cv, mean) in [(3, 0.02, 4.0), (2, 0.02, 8.0), (8, 0.05, 12.0)] {
+        for (new, good) in [(100.0, true), (85.0, false)] {
+            let ended = bisections(300, runs, new, cv, 40);
+            let (right, wrong) = match good {
+                true => (ended.good, ended.bad),
+                false => (ended.bad, ended.good),
+            };
+            assert!(wrong <= most(300, 0.01), "{runs} runs, cv {cv}: {ended:?}");
+            assert!(right >= 270, "{runs} runs, cv {cv}: {ended:?}");
+            let each = ended.measurements as f64 / 300.0;
+            assert!(each <= mean, "{runs} runs, cv {cv}: {each} measurements");
+        }
+    }
+}

@@ -7,6 +7,7 @@
 //! Terms follow RFC 1242, RFC 2285 and RFC 2544; see `docs/methodology/terms.md`.
 
 pub mod bill;
+pub mod bisect;
 pub mod bitrate;
 pub mod built;
 pub mod burst;
@@ -33,6 +34,7 @@ pub mod history;
 pub mod hop;
 pub mod host_list;
 pub mod interface_name;
+pub mod interval;
 pub mod journal;
 pub mod journey;
 pub mod kept;
@@ -58,6 +60,7 @@ pub mod remedy;
 pub mod route;
 pub mod run;
 pub mod shell;
+pub mod soak;
 pub mod sock;
 pub mod source;
 pub mod stalls;

@@ -17,7 +17,9 @@ use crate::runs::Keep;
 use crate::signals::Signals;
 use crate::terminal::Stream;
 use crate::{demand, output, report};
-use progress::{Preparing, Progress};
+pub use progress::Preparing;
+use progress::Progress;
+pub use request::{RUNS, parse, with_fix};
 
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {

@@ -1,15 +1,18 @@
 //! The command line.
 
 pub mod bench;
+pub mod bisect;
 pub mod compare;
 pub mod drops;
 pub mod guest;
 pub mod heading;
 pub mod host;
+pub mod load;
 pub mod output;
 pub mod police;
 pub mod report;
 pub mod runs;
+pub mod soak;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -60,6 +63,9 @@ pub enum Command {
     /// Compare new results with old ones: better, same, worse, or inconclusive.
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
+    /// Measure a revision until it is sure whether it is good or bad, for git bisect run.
+    #[command(after_help = bisect::EXAMPLES)]
+    Bisect(bisect::BisectArgs),
     /// Show what can be measured here, and what each missing thing costs.
     #[command(after_help = host::PROBE_EXAMPLES)]
     Probe(host::ProbeArgs),
@@ -78,6 +84,12 @@ pub enum Command {
     /// Follow single test frames over a path: where each was, how long, and where it ended.
     #[command(after_help = trace::EXAMPLES)]
     Trace(trace::TraceArgs),
+    /// Load a path at a constant rate for hours: every lost frame, when and where.
+    #[command(after_help = soak::EXAMPLES)]
+    Soak(Box<soak::SoakArgs>),
+    /// Load a path by hand: change the rate while it runs, and see what becomes of the frames.
+    #[command(after_help = load::EXAMPLES)]
+    Load(load::LoadArgs),
     /// Share a link fairly among its tenants.
     #[command(subcommand, after_help = police::EXAMPLES)]
     Police(police::PoliceCommand),
@@ -125,6 +137,14 @@ const COMPLETIONS: &str = "Examples:
   source <(nicety completions bash)    in this shell
   nicety completions zsh > ~/.zfunc/_nicety
   nicety completions fish > ~/.config/fish/completions/nicety.fish";
+
+/// Whether the command line asks for a bisection, right or wrong.
+pub fn is_bisect() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    words
+        .find(|word| !word.as_encoded_bytes().starts_with(b"-"))
+        .is_some_and(|word| word == "bisect")
+}
 
 /// What a host is called in results and on pages.
 #[derive(Debug, Args)]

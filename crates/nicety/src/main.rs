@@ -1,6 +1,7 @@
 //! `nicety`: measures, tunes and polices the network path of virtual machines.
 
 mod bench;
+mod bisect;
 mod cli;
 mod compare;
 mod demand;
@@ -12,6 +13,7 @@ mod guest;
 mod inspect;
 mod kvm;
 mod lab;
+mod load;
 mod output;
 mod pages;
 mod police;
@@ -19,6 +21,7 @@ mod probe;
 mod report;
 mod runs;
 mod signals;
+mod soak;
 mod sock;
 mod terminal;
 mod token_file;
@@ -40,10 +43,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers, everything else is wrong usage.
-            let exit = if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Done
+            let exit = match (error.use_stderr(), cli::is_bisect()) {
+                (false, _) => Exit::Done,
+                (true, false) => Exit::Usage,
+                // To git a 2 is a bad revision.
+                (true, true) => Exit::Code(bisect::PROBLEM),
             };
             match usage::line(&error) {
                 Some(line) => output::error(&line),
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
     output::begin(&cli.global);
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
+        Command::Bisect(args) => bisect::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Drops(args) => drops::run(&args),
@@ -63,12 +68,14 @@ fn main() -> ExitCode {
         Command::Guest(args) => guest::run(&args),
         Command::GuestInit { part } => lab::guest(&part),
         Command::Lab(args) => lab::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Police(args) => police::run(&args),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { dir } => pages::manual(&dir),
         Command::Probe(args) => probe::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Runs(args) => runs::run(&args),
+        Command::Soak(args) => soak::run(&args),
         Command::Sock(args) => sock::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),

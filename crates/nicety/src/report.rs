@@ -1,6 +1,7 @@
 //! `nicety report`: renders what a run left behind.
 
 pub mod policed;
+mod soaked;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -44,6 +45,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     }
     let mut exit = Exit::Done;
     for path in &args.runs {
+        if nicety_store::is_soak(path) {
+            soaked::run(path, args)?;
+            continue;
+        }
         if nicety_store::is_policed(path) {
             policed::run(path, args)?;
             continue;

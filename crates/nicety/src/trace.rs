@@ -139,15 +139,20 @@ fn dropped(packet: &FlowPacket) -> bool {
 
 /// The plan whose first cell is traced over.
 fn plan(args: &TraceArgs) -> Result<Plan, Failure> {
-    let mut plan = Plan::default_bridge();
-    if let (Some(from), Some(to)) = (&args.from, &args.to) {
-        let both = format!("{from},{to}");
-        plan = plan
-            .with_ports(&both)
-            .map_err(|error| Failure::usage(anyhow!("{from} {to}: {}", with_fix(&error))))?;
-    }
+    let mut plan = over(args.from.as_deref(), args.to.as_deref())?;
     plan.traffic.frame_sizes = vec![args.size];
     Ok(plan)
+}
+
+/// A plan over two interfaces that are there, or over a bridge where none are named.
+pub fn over(from: Option<&str>, to: Option<&str>) -> Result<Plan, Failure> {
+    let plan = Plan::default_bridge();
+    let (Some(from), Some(to)) = (from, to) else {
+        return Ok(plan);
+    };
+    let both = format!("{from},{to}");
+    plan.with_ports(&both)
+        .map_err(|error| Failure::usage(anyhow!("{from} {to}: {}", with_fix(&error))))
 }
 
 /// What is wrong with the ports, and what to do.

@@ -4,6 +4,7 @@
 //! (TPACKET_V2); the kernel stamps arrivals when it writes them there. See
 //! `docs/methodology/engines.md` for what was measured to choose this.
 
+mod around;
 mod mixed;
 pub(crate) mod rx;
 pub(crate) mod socket;
@@ -12,7 +13,9 @@ mod worker;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
+use nicety_account::lost::Numbers;
 use nicety_account::{Account, Latency, StreamTotals};
+use nicety_model::interval::LatencyHistogram;
 use nicety_model::{Direction, FrameSize, Shape};
 use nicety_packet::{
     Expect, FlowRange, MacAddr, RunMark, Side, Stamp, Template, TemplateSpec, VlanTag,
@@ -21,13 +24,16 @@ use nicety_packet::{
 pub use tx::Refusal;
 
 use crate::clock::{monotonic_ns, realtime_offset_ns};
-use crate::engine::{Arrivals, Engine, EngineReport, Slots, Stop, TrialOrder, XdpCounts};
+use crate::engine::{
+    Arrivals, Engine, EngineReport, LostFrame, Slots, Stop, TimedFrame, TrialOrder, XdpCounts,
+};
 use crate::error::{PortError, PortFault};
 use crate::pace::Pacer;
 use crate::rest::Rests;
 use crate::sending::{LEAD, Sending, by_stream, reports, start_spread_s};
 use crate::slots::{SentTimes, together};
 use crate::stamped::Stamped;
+use around::{Around, Held, sent_ns};
 use mixed::{Mixed, Out, Wanted};
 use rx::RxRing;
 use tx::TxSocket;
@@ -135,6 +141,34 @@ pub struct AfPacket {
     /// Frames that the last trial sent, by stream.
     made: Vec<u64>,
     mark: RunMark,
+    /// When each stream of the last trial began, its pace, and the trial's number.
+    schedule: Schedule,
+}
+
+/// When the frames of a trial were due.
+#[derive(Debug, Default)]
+struct Schedule {
+    trial: u8,
+    /// First frame of each stream, in ns of the monotonic clock.
+    first_ns: Vec<u64>,
+    /// Frames per second.
+    pace_fps: f64,
+    realtime_offset_ns: i64,
+}
+
+impl Schedule {
+    /// Time at which frame `number` of a stream was due, by the monotonic clock and since the Unix epoch, in ns.
+    fn due(&self, stream: usize, number: u64) -> (u64, i64) {
+        let first = self.first_ns.get(stream).copied().unwrap_or(0);
+        let after = number as f64 / self.pace_fps.max(f64::MIN_POSITIVE) * 1e9;
+        let due = first.saturating_add(after as u64);
+        (due, self.unix(due))
+    }
+
+    /// The same time since the Unix epoch.
+    fn unix(&self, monotonic_ns: u64) -> i64 {
+        monotonic_ns as i64 + self.realtime_offset_ns
+    }
 }
 
 impl AfPacket {
@@ -188,6 +222,7 @@ impl AfPacket {
                 ring,
                 expect,
                 account,
+                around: Around::default(),
             })
         };
         let mut receivers = vec![receiver(&b.spec, b.rx, 0)?];
@@ -205,6 +240,7 @@ impl AfPacket {
                 true => traffic.mark,
                 false => RunMark::NONE,
             },
+            schedule: Schedule::default(),
         })
     }
 
@@ -229,6 +265,7 @@ impl Engine for AfPacket {
         for receiver in &mut self.receivers {
             receiver.ring.take_drops()?;
             receiver.account.reset(order.trial);
+            receiver.around.reset(order.trial);
             if order.numbers {
                 receiver.account.keep_numbers(order.frames());
             }
@@ -273,6 +310,12 @@ impl Engine for AfPacket {
         });
         let (sendings, workers) = by_stream(done?);
         self.made = sendings.iter().map(|sending| sending.sent).collect();
+        self.schedule = Schedule {
+            trial: order.trial,
+            first_ns: sendings.iter().map(|sending| sending.first_ns).collect(),
+            pace_fps: order.pace().0,
+            realtime_offset_ns: offset,
+        };
         let clock_stepped = (realtime_offset_ns() - offset).abs() > CLOCK_STEP_NS;
         let mut report = self.account(&sendings, order)?;
         report.workers = workers;
@@ -280,6 +323,7 @@ impl Engine for AfPacket {
         report.interrupted = stop.is_set();
         if clock_stepped {
             report.latency = None;
+            report.histogram = LatencyHistogram::default();
         }
         Ok(report)
     }
@@ -300,6 +344,60 @@ impl Engine for AfPacket {
             words: to.account.numbers(from.out.stream()).to_vec(),
         };
         Some(streams.zip(&self.made).map(one).collect())
+    }
+
+    fn keep_neighbours(&mut self, most: usize) -> bool {
+        for (receiver, sender) in self.receivers.iter_mut().zip(&self.senders) {
+            receiver.around = Around::new(sender.out.stream(), most);
+        }
+        true
+    }
+
+    fn neighbours(&mut self) -> Vec<LostFrame> {
+        let streams = self.receivers.iter().zip(&self.senders).zip(&self.made);
+        let mut all = Vec::new();
+        for (place, ((receiver, sender), made)) in streams.enumerate() {
+            let stream = sender.out.stream();
+            let numbers = Numbers {
+                stream,
+                made: *made,
+                arrived: receiver.account.numbers(stream),
+                begun_unix_s: 0.0,
+                rate_fps: self.schedule.pace_fps,
+            };
+            let lost = numbers.missing().flatten().take(receiver.around.most());
+            for number in lost {
+                let around = receiver.around.of(number);
+                let sent = sent_ns(number, &around, self.schedule.pace_fps);
+                let (tx_ns, unix_ns) = match sent {
+                    Some(tx_ns) => (tx_ns, self.schedule.unix(tx_ns)),
+                    None => self.schedule.due(place, number),
+                };
+                let stamp = Stamp {
+                    stream,
+                    trial: self.schedule.trial,
+                    sequence: number as u32,
+                    tx_ns,
+                };
+                // What was sent once can be made again.
+                let Ok(bytes) = sender.out.made(&stamp) else {
+                    continue;
+                };
+                let [before, after] = around.map(|held| held.map(|Held { frame, .. }| frame));
+                all.push(LostFrame {
+                    stream,
+                    sent: TimedFrame {
+                        unix_ns,
+                        number,
+                        bytes,
+                    },
+                    before,
+                    after,
+                });
+            }
+        }
+        all.sort_by_key(|lost| lost.sent.unix_ns);
+        all
     }
 
     fn slots(&self) -> Option<Slots> {
@@ -380,6 +478,7 @@ impl AfPacket {
             senders: reports(sendings, order.frames()),
             streams,
             latency: latency.summary(),
+            histogram: latency.histogram(),
             clock_stepped: false,
             tester_drops,
             xdp: XdpCounts::default(),

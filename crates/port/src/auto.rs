@@ -136,6 +136,7 @@ mod tests {
                 senders: Vec::new(),
                 streams: vec![stream],
                 latency: None,
+                histogram: Default::default(),
                 clock_stepped: false,
                 tester_drops: 0,
                 xdp: XdpCounts::default(),

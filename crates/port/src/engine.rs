@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use nicety_model::interval::LatencyHistogram;
 use nicety_model::{Fps, LatencySummary, PacingReport, StreamCounts};
 use nicety_packet::RunMark;
 
@@ -77,6 +78,8 @@ pub struct EngineReport {
     pub streams: Vec<StreamCounts>,
     /// Latency over all streams; absent when nothing arrived.
     pub latency: Option<LatencySummary>,
+    /// The same as a histogram that is small enough to be kept.
+    pub histogram: LatencyHistogram,
     /// The wall clock was stepped during the trial, so latency could not be measured.
     pub clock_stepped: bool,
     /// Frames the kernel dropped because the tester's own receive ring was full.
@@ -159,6 +162,31 @@ pub struct Arrivals {
     pub words: Vec<u64>,
 }
 
+/// A frame as it is on the wire, without FCS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedFrame {
+    /// When it was received, or sent as far as that is known: nanoseconds since the Unix epoch.
+    pub unix_ns: i64,
+    /// Its number in the trial.
+    pub number: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A lost frame and its neighbours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostFrame {
+    /// Its stream.
+    pub stream: u8,
+    /// The frame, made again from its number: what the sender made of it but for the time in its stamp, which is
+    /// estimated from its neighbours' stamps, and the UDP checksum that follows from it.
+    pub sent: TimedFrame,
+    /// The last frame that arrived before the place where it is missing, as it arrived.
+    pub before: Option<TimedFrame>,
+    /// The first one that arrived behind it.
+    pub after: Option<TimedFrame>,
+}
+
 /// A tester between two ports.
 pub trait Engine {
     /// Name and how it works here, for the results: `af_packet (sendmmsg, receive ring v2)`.
@@ -194,6 +222,19 @@ pub trait Engine {
     /// `None` where this engine cannot say.
     fn arrivals(&self) -> Option<Vec<Arrivals>> {
         None
+    }
+
+    /// Keeps the frames around up to `most` lost ones of every trial from now on, see
+    /// [`Self::neighbours`]. False where this engine does not see whole frames.
+    fn keep_neighbours(&mut self, most: usize) -> bool {
+        let _ = most;
+        false
+    }
+
+    /// The first lost frames of the last trial with what arrived before and behind them, where
+    /// [`Self::keep_neighbours`] and [`TrialOrder::numbers`] asked for it.
+    fn neighbours(&mut self) -> Vec<LostFrame> {
+        Vec::new()
     }
 
     /// What became of the frames of the last trial, by the time when they were sent. `None` where

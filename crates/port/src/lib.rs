@@ -39,8 +39,8 @@ pub mod xdp;
 pub mod xdp_receive;
 
 pub use engine::{
-    Arrivals, Engine, EngineReport, Part, SenderReport, Slots, Stop, TrialOrder, WorkerUse,
-    XdpCounts,
+    Arrivals, Engine, EngineReport, LostFrame, Part, SenderReport, Slots, Stop, TimedFrame,
+    TrialOrder, WorkerUse, XdpCounts,
 };
 pub use error::{PortError, PortFault};
 pub use lack::{Lack, Why};

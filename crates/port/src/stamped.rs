@@ -73,6 +73,15 @@ impl<S: Frames> Stamped<S> {
         Ok(())
     }
 
+    /// A frame as it is sent, in a buffer of its own.
+    pub(crate) fn made(&self, stamp: &Stamp) -> Result<Vec<u8>, PortError> {
+        let mut bytes = vec![0; self.template.frame_bytes()];
+        match self.template.write(&mut bytes, stamp) {
+            Ok(_) => Ok(bytes),
+            Err(source) => Err(self.packet_error(source)),
+        }
+    }
+
     fn packet_error(&self, source: PacketError) -> PortError {
         PortError::new(self.socket.interface(), source)
     }

@@ -62,6 +62,19 @@ pub enum RunError {
     /// A task of the schedule is of another plan.
     #[error("cell {0} is not in the plan")]
     NoSuchCell(u32),
+    /// There is nothing that a load could be a share of.
+    #[error(
+        "no load was found that the path carries; write the load in frames per second, as in --load 200k"
+    )]
+    NoThroughput,
+    /// The path broke and did not come back.
+    #[error("the path broke and did not come back within {minutes} minutes: {why}")]
+    StaysBroken {
+        /// How long it was waited for.
+        minutes: u64,
+        /// What is wrong.
+        why: String,
+    },
     /// The plan cannot be written down.
     #[error("cannot write the plan down: {0}")]
     WritePlan(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -97,6 +110,7 @@ impl Coded for RunError {
             Self::Setup(error) => error.code(),
             Self::Trial(_) => ProblemCode::EngineUnavailable,
             Self::WritePlan(_) | Self::EngineNotSends(_) => ProblemCode::BadValue,
+            Self::NoThroughput | Self::StaysBroken { .. } => ProblemCode::PathFailed,
             Self::Store(error) => error.code(),
             Self::ReadBack(_) | Self::ReadPlan(_) | Self::Report(_) => ProblemCode::StorageRefuses,
             Self::Goal(_) | Self::NoSuchCell(_) => ProblemCode::Fault,

@@ -13,7 +13,7 @@ use nicety_host::fingerprint::{self, Measurer};
 use nicety_host::roots::Roots;
 use nicety_model::cell::SkippedCell;
 use nicety_model::plan::PathPlan;
-use nicety_model::{CellKey, CellResult, LimitKey, Note, Plan, Run, SCHEMA};
+use nicety_model::{CellKey, CellResult, LimitKey, Note, Run, SCHEMA};
 use nicety_port::Stop;
 use nicety_search::Settings;
 use nicety_search::run::Before;
@@ -78,7 +78,7 @@ impl Session {
         let notes: Vec<Note> = given_up.into_iter().chain(guests.note()).collect();
         // What a killed run has left of its switches.
         nicety_paths::sweep();
-        check_ports(&plan, stop, observer)?;
+        setup::check_ports(&plan, stop, observer)?;
         for restored in stamps::restore() {
             observer.on(Event::Restored(&restored));
         }
@@ -314,23 +314,4 @@ impl Session {
             so_far: so_far.as_ref().map(|summary| (summary, view.visits)),
         });
     }
-}
-
-/// A plan that measures nothing but existing ports is refused before anything is written when
-/// they cannot be used. Beside other paths such ports only make their own cells skipped.
-fn check_ports(plan: &Plan, stop: &Stop, observer: &dyn Observer) -> Result<(), RunError> {
-    let ports = |path: &PathPlan| matches!(path, PathPlan::Ports { .. });
-    let Some(largest) = plan.traffic.largest() else {
-        return Ok(());
-    };
-    if !plan.paths.iter().all(ports) {
-        return Ok(());
-    }
-    for path in &plan.paths {
-        match setup::check(path, largest, stop, observer) {
-            Err(_) if stop.is_set() => return Err(RunError::Interrupted),
-            checked => checked?,
-        }
-    }
-    Ok(())
 }

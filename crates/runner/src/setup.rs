@@ -116,6 +116,25 @@ pub fn check(
     af_packet(&path, traffic, &Placement::default()).map(drop)
 }
 
+/// A plan that measures nothing but existing ports is refused before anything is written when
+/// they cannot be used. Beside other paths such ports only make their own cells skipped.
+pub fn check_ports(plan: &Plan, stop: &Stop, observer: &dyn Observer) -> Result<(), RunError> {
+    let ports = |path: &PathPlan| matches!(path, PathPlan::Ports { .. });
+    let Some(largest) = plan.traffic.largest() else {
+        return Ok(());
+    };
+    if !plan.paths.iter().all(ports) {
+        return Ok(());
+    }
+    for path in &plan.paths {
+        match check(path, largest, stop, observer) {
+            Err(_) if stop.is_set() => return Err(RunError::Interrupted),
+            checked => checked?,
+        }
+    }
+    Ok(())
+}
+
 /// What is sent in a cell over its path.
 pub fn traffic(key: &CellKey, path: &dyn Path) -> TrafficSpec {
     TrafficSpec {

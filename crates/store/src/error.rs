@@ -42,6 +42,14 @@ pub enum StoreError {
         /// The file it lacks.
         file: &'static str,
     },
+    /// A directory, but not of a soak, or of one that was killed before its load was known.
+    #[error("{} has no {file}: not the directory of a soak, or killed before its load was known; start a new one", path.display())]
+    NotASoak {
+        /// The directory.
+        path: PathBuf,
+        /// The file it lacks.
+        file: &'static str,
+    },
     /// The user may not do this there, or the file system is read-only.
     #[error("cannot {operation} {}: {source}; choose a directory you may write to", path.display())]
     Denied {
@@ -153,7 +161,9 @@ impl Coded for StoreError {
             Self::NotEmpty { .. } | Self::NotADirectory { .. } | Self::ReportName { .. } => {
                 ProblemCode::UnusableFile
             }
-            Self::Missing { .. } | Self::NotARun { .. } => ProblemCode::NoRun,
+            Self::Missing { .. } | Self::NotARun { .. } | Self::NotASoak { .. } => {
+                ProblemCode::NoRun
+            }
             Self::Broken { .. } | Self::Edited { .. } => ProblemCode::Damaged,
             Self::Newer { .. } => ProblemCode::NewerVersion,
             Self::Locked { .. } => ProblemCode::InUse,

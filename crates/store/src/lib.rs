@@ -15,6 +15,9 @@
 //! `host.json`, `police.json` with the shared link and its tenants, `periods.jsonl` with a line per
 //! period, `report.html`.
 //!
+//! A soak leaves `plan.toml`, `host.json`, `soak.json`, `intervals.jsonl` with a line for ten seconds or more, and
+//! `report.html` ([`SoakDir`]).
+//!
 //! Each line is one write and one `fdatasync`; each other file is written beside its place
 //! and renamed. So a kill or a crash at any moment loses at most the line being written, and
 //! the next [`RunDir::open`] cuts that off and says so. While a [`RunDir`] lives, an
@@ -30,6 +33,7 @@ mod lock;
 mod meta;
 mod name;
 mod policed;
+mod soaked;
 
 pub use contents::{RunContents, RunFiles, read_files, read_run_json, write_files};
 pub use dir::RunDir;
@@ -38,6 +42,7 @@ pub use files::make_dirs;
 pub use meta::{RunMeta, TesterLimits};
 pub use name::{new_dir, rfc3339, run_dir_name};
 pub use policed::{PolicedDir, is_policed, read_policed};
+pub use soaked::{SoakDir, SoakFiles, is_soak, read_soak};
 
 /// Names of the files in a run directory.
 pub mod file {
@@ -63,4 +68,8 @@ pub mod file {
     pub const POLICE: &str = "police.json";
     /// Its periods.
     pub const PERIODS: &str = "periods.jsonl";
+    /// What a soak sends, over what, and for how long.
+    pub const SOAK: &str = "soak.json";
+    /// Its intervals and gaps.
+    pub const INTERVALS: &str = "intervals.jsonl";
 }

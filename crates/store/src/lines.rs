@@ -138,10 +138,23 @@ pub(crate) fn read<T: DeserializeOwned>(
     path: &Path,
     mut keep: impl FnMut(&mut T),
 ) -> Result<Lines<T>, StoreError> {
+    let mut records = Vec::new();
+    let end = each(path, |mut record| {
+        keep(&mut record);
+        records.push(record);
+    })?;
+    Ok(Lines { records, end })
+}
+
+/// As [`read`], one record after the other, so that a file of any length is read in little memory.
+pub(crate) fn each<T: DeserializeOwned>(
+    path: &Path,
+    mut each: impl FnMut(T),
+) -> Result<End, StoreError> {
     let mut lines = Lines::default();
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(lines),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(lines.end),
         Err(source) => return Err(StoreError::io("read", path, source)),
     };
     let mut reader = BufReader::with_capacity(READ, file);
@@ -152,9 +165,10 @@ pub(crate) fn read<T: DeserializeOwned>(
         if count.map_err(|source| StoreError::io("read", path, source))? == 0 {
             break;
         }
-        take(&mut lines, path, number, &line, &mut keep)?;
+        take(&mut lines, path, number, &line, &mut |_| ())?;
+        lines.records.drain(..).for_each(&mut each);
     }
-    Ok(lines)
+    Ok(lines.end)
 }
 
 /// As [`read`], of bytes at hand; `path` is for messages.

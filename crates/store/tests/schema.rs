@@ -5,11 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use nicety_model::bill::{Bill, Samples};
+use nicety_model::bisect::Bisected;
 use nicety_model::compare::Comparison;
 use nicety_model::drops::DropsReport;
 use nicety_model::finding::{Advice, RuleReports};
 use nicety_model::fleet::FleetReport;
 use nicety_model::history::{RunList, Trend};
+use nicety_model::interval::LoadLine;
 use nicety_model::journal::{ApplyReport, History, TransactionReport};
 use nicety_model::journey::TraceLine;
 use nicety_model::kept::{Kept, PersistReport};
@@ -18,6 +20,7 @@ use nicety_model::plan::PlanFile;
 use nicety_model::policed::{Policed, PolicedHead, PolicedPeriod};
 use nicety_model::probe::ProbeReport;
 use nicety_model::reference::Explained as ExplainedNotes;
+use nicety_model::soak::{SoakHead, Soaked};
 use nicety_model::sock::SockReport;
 use nicety_model::vf::{FunctionsReport, LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Plan, Run, TrialRecord};
@@ -79,6 +82,10 @@ fn schemas_are_those_of_the_types() {
     check::<ProbeReport>("probe");
     check::<DropsReport>("drops");
     check::<TraceLine>("trace");
+    check::<LoadLine>("load");
+    check::<SoakHead>("soak-run");
+    check::<Soaked>("soaked");
+    check::<Bisected>("bisect");
     check::<RunList>("run-list");
     check::<Trend>("trend");
     check::<Policed>("policed");
@@ -96,7 +103,7 @@ fn schemas_are_those_of_the_types() {
     check::<Bill>("police-bill");
     check::<Samples>("police-samples");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 43, "schema/ holds the generated schemas only");
+    assert_eq!(files, 47, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

@@ -20,13 +20,14 @@ use nicety_host::cpu_load::{CpuSnapshot, Watch};
 use nicety_host::roots::{FactError, ProcRoot};
 use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
+use nicety_model::interval::LatencyHistogram;
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
 use nicety_paths::counters::PathCounters;
 use nicety_paths::path::Path;
 use nicety_port::distance;
 use nicety_port::probes::Prober;
 use nicety_port::stalls::StallWatch;
-use nicety_port::{Engine, EngineReport, PortError, Rest, Stop, TrialOrder};
+use nicety_port::{Arrivals, Engine, EngineReport, LostFrame, PortError, Rest, Stop, TrialOrder};
 
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
 pub use stalls::STALLED_MAX;
@@ -94,6 +95,11 @@ pub struct Trials<'a> {
     /// The tester's own receipt is known to `fates`.
     receipt: bool,
     learned: bool,
+    /// A trial that is stopped early counts as far as it went.
+    parts: bool,
+    /// The numbers that arrive are kept in every trial.
+    numbers: bool,
+    histogram: LatencyHistogram,
     counter: u8,
 }
 
@@ -123,6 +129,9 @@ impl<'a> Trials<'a> {
             hops: None,
             receipt: false,
             learned: false,
+            parts: false,
+            numbers: false,
+            histogram: LatencyHistogram::default(),
             counter: first,
         }
     }
@@ -189,11 +198,40 @@ impl<'a> Trials<'a> {
         self
     }
 
+    /// Has a trial that is stopped early count as far as it went, for constant loads, and keeps the numbers
+    /// that arrive.
+    #[must_use]
+    pub fn in_parts(mut self) -> Self {
+        (self.parts, self.numbers) = (true, true);
+        self
+    }
+
+    /// Latencies of the last trial.
+    pub fn histogram(&self) -> &LatencyHistogram {
+        &self.histogram
+    }
+
+    /// Which numbers of the last trial arrived, by stream, where they are kept and this engine can say.
+    pub fn arrivals(&self) -> Option<Vec<Arrivals>> {
+        self.engine.arrivals().filter(|_| self.numbers)
+    }
+
+    /// Keeps the frames around up to `most` lost ones of every trial from now on. False where the engine does
+    /// not see whole frames.
+    pub fn keep_neighbours(&mut self, most: usize) -> bool {
+        self.engine.keep_neighbours(most)
+    }
+
+    /// The first lost frames of the last trial and their neighbours.
+    pub fn neighbours(&mut self) -> Vec<LostFrame> {
+        self.engine.neighbours()
+    }
+
     /// Runs one trial. A path or port that breaks gives a record that says so; only an
     /// interruption or an unreadable host gives none.
     ///
     /// # Errors
-    /// [`TrialError::Interrupted`] when `stop` was set before the end.
+    /// [`TrialError::Interrupted`] when `stop` was set before the end, and a part of a trial does not count.
     pub fn run(&mut self, spec: &TrialSpec, stop: &Stop) -> Result<TrialRecord, TrialError> {
         let of = match spec.purpose {
             Purpose::Fate { of } => Some(of),
@@ -204,6 +242,7 @@ impl<'a> Trials<'a> {
         if noting {
             self.learn_receipt(spec.load, stop);
         }
+        self.histogram = LatencyHistogram::default();
         self.counter = self.counter.wrapping_add(1);
         let order = TrialOrder {
             load: spec.load,
@@ -216,7 +255,7 @@ impl<'a> Trials<'a> {
             trial: self.counter,
             rest: self.memory.rest(self.rest, spec.load.0),
             catch_up: overload(spec.purpose),
-            numbers: noting,
+            numbers: noting || self.numbers,
         };
         let started = nicety_host::clock::unix_time();
         let start = nicety_host::clock::monotonic();
@@ -253,9 +292,12 @@ impl<'a> Trials<'a> {
                 return Ok(record::broken(spec, started, start, error.to_string()));
             }
         };
-        if report.interrupted {
-            return Err(TrialError::Interrupted);
-        }
+        let report = match (report.interrupted, self.parts) {
+            (true, false) => return Err(TrialError::Interrupted),
+            (true, true) => as_far_as_it_went(report),
+            (false, _) => report,
+        };
+        self.histogram.clone_from(&report.histogram);
         let cpu_after = CpuSnapshot::take(&self.proc, &watch)?;
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
@@ -356,6 +398,17 @@ impl<'a> Trials<'a> {
         }
         self.engine.trial(order, stop)
     }
+}
+
+/// A trial that was to send no more than it had sent when it was stopped.
+fn as_far_as_it_went(mut report: EngineReport) -> EngineReport {
+    for sender in &mut report.senders {
+        sender.intended = sender.sent;
+    }
+    for stream in &mut report.streams {
+        stream.frames.intended = stream.frames.sent;
+    }
+    report
 }
 
 /// Whether a trial is to send as many frames as it can, and not to judge its load.

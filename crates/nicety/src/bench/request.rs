@@ -18,7 +18,7 @@ use crate::exit::Failure;
 use crate::{output, web};
 
 /// Where runs go when `--out` does not say.
-const RUNS: &str = "runs";
+pub const RUNS: &str = "runs";
 
 /// Wall time of the run without arguments. It is said to end in a few minutes: on a machine that is not
 /// quiet something is left out.
@@ -107,7 +107,7 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
 }
 
 /// What is wrong with `--ports`, and what to do.
-fn with_fix(error: &PortsError) -> String {
+pub fn with_fix(error: &PortsError) -> String {
     match error {
         PortsError::NotTwo(_) => {
             "not two interfaces; write both with a comma between them, as in eth1,eth2".to_owned()
@@ -117,7 +117,8 @@ fn with_fix(error: &PortsError) -> String {
     }
 }
 
-fn parse(file: &Path) -> Result<Plan, Failure> {
+/// Reads a plan.
+pub fn parse(file: &Path) -> Result<Plan, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::usage(anyhow!(
             "cannot read the plan {}: {error}; name a TOML file, or leave it out for the default",

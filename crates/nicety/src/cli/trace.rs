@@ -88,13 +88,13 @@ fn rate(text: &str) -> Result<Fps, String> {
 }
 
 /// `--for`.
-fn length(text: &str) -> Result<Duration, String> {
+pub fn length(text: &str) -> Result<Duration, String> {
     let wrong = "is not between 100ms and 24h";
     time(text, Duration::from_millis(100)..=24 * HOUR, wrong)
 }
 
 /// `--size`.
-fn size(text: &str) -> Result<FrameSize, String> {
+pub fn size(text: &str) -> Result<FrameSize, String> {
     let wrong = || format!("{text:?} is no frame size; write bytes with the FCS, as in 64 or 1518");
     let bytes = text.parse::<u16>().map_err(|_| wrong())?;
     FrameSize::new(bytes).map_err(|error| error.to_string())

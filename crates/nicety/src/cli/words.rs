@@ -12,6 +12,7 @@ use nicety_model::plan::Preset;
 use nicety_model::{EngineChoice, FateMode, Verdict};
 use nicety_port::probes::Stamps;
 
+use super::soak::SoakFailure;
 use super::trace::Only;
 
 /// A word and what it means.
@@ -96,6 +97,41 @@ pub const FATE: Words<FateMode> = Words {
         ),
     ],
     read: own,
+};
+
+/// `--fate` of `nicety soak`.
+pub const SOAK_FATE: Words<FateMode> = Words {
+    known: &[
+        ("auto", "Where the kernel can tell, which needs root"),
+        ("off", "Never; counters alone say where frames were lost"),
+        ("drops", "As auto, but fail where the kernel cannot tell"),
+    ],
+    read: |text| match own::<FateMode>(text) {
+        Ok(FateMode::Hops) | Err(_) => Err(format!(
+            "{text:?} is no way to follow frames; write auto, off or drops"
+        )),
+        known => known,
+    },
+};
+
+/// `--fail-on` of `nicety soak`.
+pub const SOAK_FAILURE: Words<SoakFailure> = Words {
+    known: &[
+        ("loss", "A frame was lost in the path"),
+        ("gap", "Nothing is known of some of the time"),
+        (
+            "invalid",
+            "An interval missed its load or was counted badly",
+        ),
+    ],
+    read: |text| match text {
+        "loss" => Ok(SoakFailure::Loss),
+        "gap" => Ok(SoakFailure::Gap),
+        "invalid" => Ok(SoakFailure::Invalid),
+        other => Err(format!(
+            "{other:?} is nothing that happens; write loss, gap or invalid"
+        )),
+    },
 };
 
 /// `--preset`.

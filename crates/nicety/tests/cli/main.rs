@@ -11,6 +11,7 @@
 
 mod alerts;
 mod ansible;
+mod bisect;
 mod compare;
 mod dashboards;
 mod drops;
@@ -29,6 +30,7 @@ mod kubernetes;
 mod lab;
 mod leftovers;
 mod live_page;
+mod load;
 mod made;
 mod manner;
 mod otava;
@@ -43,6 +45,7 @@ mod refused;
 mod runs;
 #[path = "../../../history/tests/server/mod.rs"]
 mod server;
+mod soak;
 mod static_binary;
 mod switches;
 mod team;

@@ -62,6 +62,14 @@ impl Out {
         }
     }
 
+    /// A frame as it is sent, in a buffer of its own.
+    pub(crate) fn made(&self, stamp: &Stamp) -> Result<Vec<u8>, PortError> {
+        match self {
+            Self::Plain(out) => out.made(stamp),
+            Self::Mixed(out) => out.made(stamp),
+        }
+    }
+
     /// Sends the next `count` frames, those from number `first` on, as made at `tx_ns`.
     pub(crate) fn send(
         &mut self,
@@ -124,6 +132,18 @@ impl Mixed {
         let place = self.template.place(stamp.sequence);
         match self.template.stamp(self.socket.choose(n, place), stamp) {
             Ok(_) => Ok(()),
+            Err(source) => Err(packet_error(&self.socket, source)),
+        }
+    }
+
+    fn made(&self, stamp: &Stamp) -> Result<Vec<u8>, PortError> {
+        let place = self.template.place(stamp.sequence);
+        let bytes = self.template.frame_bytes().nth(place).unwrap_or(0);
+        let mut bytes = vec![0; bytes];
+        let made = self.template.prepare(place, &mut bytes);
+        let made = made.and_then(|_| self.template.stamp(&mut bytes, stamp));
+        match made {
+            Ok(_) => Ok(bytes),
             Err(source) => Err(packet_error(&self.socket, source)),
         }
     }

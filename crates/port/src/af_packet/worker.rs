@@ -4,8 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nicety_account::Account;
-use nicety_packet::CheckCorruption;
+use nicety_packet::{CheckCorruption, Seen};
 
+use super::around::Around;
 use super::mixed::{Out, Wanted};
 use super::rx::{Received, RxRing};
 use super::tx::BATCH;
@@ -37,6 +38,8 @@ pub(crate) struct Receiver {
     pub(crate) ring: RxRing,
     pub(crate) expect: Wanted,
     pub(crate) account: Account,
+    /// What is kept of frames around lost ones.
+    pub(crate) around: Around,
 }
 
 /// What all workers of one trial share.
@@ -192,17 +195,30 @@ fn receive(receiver: &mut Receiver, shared: &Shared<'_>) -> usize {
         ring,
         expect,
         account,
+        around,
     } = receiver;
+    let keeps = around.is_on();
+    let mut keep = |seen: &Seen, frame: &Received<'_>| {
+        if let Seen::Ours(stamp) = seen {
+            around.see(stamp, frame.realtime_ns, frame.bytes);
+        }
+    };
     let at_ns =
         |frame: &Received<'_>| (frame.realtime_ns - shared.realtime_offset_ns).max(0) as u64;
     match expect {
         Wanted::Plain(expect) => ring.poll(RX_BURST, |frame| {
             let seen = expect.classify(frame.bytes, CheckCorruption::Full);
             account.on_frame(&seen, at_ns(&frame));
+            if keeps {
+                keep(&seen, &frame);
+            }
         }),
         Wanted::Mixed(expect) => ring.poll(RX_BURST, |frame| {
             let seen = expect.classify(frame.bytes, CheckCorruption::Full);
             account.on_frame(&seen, at_ns(&frame));
+            if keeps {
+                keep(&seen, &frame);
+            }
         }),
     }
 }

@@ -136,6 +136,7 @@ impl Receivers {
             senders: reports(sendings, order.frames()),
             streams,
             latency: latency.summary(),
+            histogram: latency.histogram(),
             // Both ends read the monotonic clock.
             clock_stepped: false,
             // The receiving program has no ring that could be full.

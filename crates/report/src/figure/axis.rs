@@ -73,6 +73,25 @@ impl Axis {
         Self::linear(0.0, steps * step, ticks)
     }
 
+    /// Time since the start: seconds, minutes or hours, as the record is long. `end` is in seconds.
+    pub fn time(end: f64, wanted: u32) -> Self {
+        let (unit, name) = match end {
+            end if end < 300.0 => (1.0, "s"),
+            end if end < 3.0 * 3600.0 => (60.0, "min"),
+            _ => (3600.0, "h"),
+        };
+        let mut axis = Self::from_zero(end / unit, wanted, "");
+        let step = axis.ticks.get(1).map_or(1.0, |(at, _)| *at);
+        for (at, label) in &mut axis.ticks {
+            *label = format!("{} {name}", tick(*at, step, ""));
+            *at *= unit;
+        }
+        // The last tick may lie behind the end: no room is left there.
+        axis.max = end.max(f64::MIN_POSITIVE);
+        axis.ticks.retain(|(at, _)| *at <= axis.max);
+        axis.named("time since the start")
+    }
+
     /// Logarithmic over `ends` with a little room at both and a tick at each of `values`, lowest
     /// first. All are given as decimal logarithms.
     pub fn log_at((low, high): (f64, f64), values: impl Iterator<Item = (f64, String)>) -> Self {

@@ -5,7 +5,7 @@ use nicety_model::policed::{Policed, PolicedRates, PolicedSummary};
 
 use super::means::PeriodMean;
 use super::rate;
-use crate::figure::axis::{Axis, tick};
+use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame, Ink, Look, Plot, Stroke};
 use crate::figure::{Room, Size, ticks};
 use crate::number;
@@ -14,25 +14,6 @@ use crate::number;
 const TOLD: usize = 60;
 /// Marks on a line, which tell lines apart without their colours.
 const MARKS: usize = 6;
-
-/// Seconds, minutes or hours, as the record is long.
-fn time(end: f64, wanted: u32) -> Axis {
-    let (unit, name) = match end {
-        end if end < 300.0 => (1.0, "s"),
-        end if end < 3.0 * 3600.0 => (60.0, "min"),
-        _ => (3600.0, "h"),
-    };
-    let mut axis = Axis::from_zero(end / unit, wanted, "");
-    let step = axis.ticks.get(1).map_or(1.0, |(at, _)| *at);
-    for (at, label) in &mut axis.ticks {
-        *label = format!("{} {name}", tick(*at, step, ""));
-        *at *= unit;
-    }
-    // The last tick may lie behind the end: no room is left there.
-    axis.max = end.max(f64::MIN_POSITIVE);
-    axis.ticks.retain(|(at, _)| *at <= axis.max);
-    axis.named("time since the start")
-}
 
 /// A line that is interrupted where there is no value.
 fn line(
@@ -66,7 +47,7 @@ impl OverTime<'_> {
         body: impl Fn(&mut Plot<'_>),
     ) -> Markup {
         let end = self.points.last().map_or(0.0, |point| point.at_s);
-        let x = time(end, ticks(size));
+        let x = Axis::time(end, ticks(size));
         let y = Axis::from_zero(self.most, 5, "bit/s").named("rate on the wire");
         let frame = Frame {
             size,

@@ -48,6 +48,7 @@ fn report(streams: &[(u64, u64, u64)]) -> EngineReport {
         senders: (0..).zip(streams).map(sender).collect(),
         streams: streams.iter().map(counts).collect(),
         latency: None,
+        histogram: Default::default(),
         clock_stepped: false,
         tester_drops: 0,
         xdp: XdpCounts {

@@ -1,0 +1,304 @@
+//! `nicety soak`: constant load over a bridge that loses known frames, killed, resumed and stopped.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Call, alone, lines, nicety, once, root};
+use crate::lab::Lab;
+use crate::leftovers::Before;
+
+/// Two ports and a bridge between them, without anything else that speaks.
+pub const SETUP: &str = "
+set -e
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link set lo up
+ip link add p0 type veth peer name q0
+ip link add p1 type veth peer name q1
+ip link add sw type bridge
+for port in q0 q1; do ip link set $port master sw; done
+for port in sw q0 q1 p0 p1; do ip link set $port up; done
+";
+
+/// Every hundredth of the frames that the tester sends.
+pub const RULE: &str = "nft 'table bridge t { chain f { type filter hook forward priority 0; policy accept; \
+                        udp dport 57344-65535 numgen inc mod 100 0 counter drop; }; }'";
+
+fn soak(dir: &Path, words: &[&str]) -> Call {
+    nicety(["soak"].iter().chain(words))
+        .dir(dir)
+        .limit(Duration::from_secs(60))
+}
+
+/// Lines of a stream, each as the schema has it.
+pub fn stream(text: &str, schema: &str) -> Vec<Value> {
+    let file = format!(
+        "{}/../../schema/{schema}.schema.json",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let schema = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let read = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|e| e.to_string())
+            .collect();
+        assert_eq!(errors, Vec::<String>::new(), "{line}");
+        value
+    };
+    text.lines().map(read).collect()
+}
+
+/// Lines of a kind.
+pub fn of<'v>(all: &'v [Value], kind: &str) -> Vec<&'v Value> {
+    all.iter().filter(|line| line["kind"] == kind).collect()
+}
+
+fn sum(lines: &[&Value], key: &str) -> u64 {
+    lines
+        .iter()
+        .map(|line| line["frames"][key].as_u64().unwrap())
+        .sum()
+}
+
+#[test]
+fn a_soak_counts_every_lost_frame_through_a_kill() {
+    let _alone = alone();
+    let test = "a_soak_counts_every_lost_frame_through_a_kill";
+    let Some(lab) = Lab::with(test, SETUP) else {
+        return;
+    };
+    let state = lab.state();
+    let dir = tempfile::tempdir().unwrap();
+    let before = Before::now(dir.path());
+    lab.sh(RULE);
+    let words = [
+        "--ports",
+        "p0,p1",
+        "--load",
+        "2k",
+        "--for",
+        "1h",
+        "--every",
+        "1s",
+        "--out",
+        "run",
+        "--json",
+        "--engine",
+        "af_packet",
+    ];
+    let mut running = lab.inside(soak(dir.path(), &words)).start();
+    running.until("two intervals", |running| {
+        running.stdout().matches("\"interval\"").count() >= 2
+    });
+    running.signal(Signal::KILL);
+    let killed = running.wait();
+    let first = stream(&killed.stdout, "load");
+    let alarm = of(&first, "alarm");
+    assert_eq!(alarm.len(), 1, "{}", killed.stdout);
+    assert_eq!(alarm[0]["number"], 1);
+    // The first loss is on disk at once, whatever comes then.
+    let kept = lines(&dir.path().join("run/intervals.jsonl"));
+    assert_eq!(of(&kept, "interval").len(), 1, "{kept:?}");
+
+    // It goes on for three seconds in all: what was kept, a gap, and the rest.
+    let words = [
+        "--resume",
+        "run",
+        "--for",
+        "3s",
+        "--json",
+        "--fail-on",
+        "loss",
+    ];
+    let ended = lab.inside(soak(dir.path(), &words)).run();
+    ended.assert_code(1);
+    let told = stream(&ended.stdout, "load");
+    assert_eq!(
+        of(&told, "alarm").len(),
+        0,
+        "the first loss was told before: {}",
+        ended.stdout
+    );
+    assert_eq!(told[0]["kind"], "gap");
+    assert_eq!(told[0]["why"]["is"], "restart");
+    let summary = told.last().unwrap();
+    assert_eq!(
+        (&summary["kind"], &summary["complete"]),
+        (&"summary".into(), &true.into())
+    );
+    assert_eq!(summary["gap_count"], 1);
+    let all = lines(&dir.path().join("run/intervals.jsonl"));
+    let intervals = of(&all, "interval");
+    for key in ["sent", "received", "lost"] {
+        assert_eq!(
+            sum(&intervals, key),
+            summary["frames"][key].as_u64().unwrap(),
+            "{key}"
+        );
+    }
+    let (sent, lost) = (sum(&intervals, "sent"), sum(&intervals, "lost"));
+    // Each session has a part of a hundred that the rule had counted already.
+    let every = sent / 100;
+    assert!(
+        (every - 3..=every + 3).contains(&lost),
+        "{lost} of {sent} lost"
+    );
+    assert!(summary["latency_us"]["p99"].as_f64().unwrap() > 0.0);
+    if root() {
+        let place = summary["loss_ledger"][0]["where"].as_str().unwrap();
+        assert!(place.contains("nft_do_chain"), "{place}");
+    }
+    assert!(
+        ended.stderr.contains("frames were lost (--fail-on loss)"),
+        "{}",
+        ended.stderr
+    );
+    let page = fs::read_to_string(dir.path().join("run/report.html")).unwrap();
+    assert!(page.contains("Loss over time"));
+    // The same from the directory, for people.
+    let report = nicety(["report", "run"]).dir(dir.path()).run();
+    assert!(
+        report
+            .assert_code(0)
+            .stdout
+            .contains("ports,a=p0,b=p1/64/uni")
+            || report.stdout.contains("lost")
+    );
+    lab.sh("nft delete table bridge t");
+    lab.assert_state(&state);
+    before.check();
+}
+
+#[test]
+fn a_stopped_soak_has_a_result_and_can_go_on() {
+    let _alone = alone();
+    let test = "a_stopped_soak_has_a_result_and_can_go_on";
+    if !once(test) {
+        return;
+    }
+    let Some(lab) = Lab::with(test, SETUP) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    // The interval is much longer than the test waits.
+    let words = [
+        "--ports",
+        "p0,p1",
+        "--load",
+        "2k",
+        "--for",
+        "8h",
+        "--every",
+        "60s",
+        "-o",
+        "run",
+        "--engine",
+        "af_packet",
+    ];
+    let mut running = lab.inside(soak(dir.path(), &words)).start();
+    running.until("start", |running| {
+        running.stderr().contains("Ctrl-C ends it")
+    });
+    // The first thousand find out, as root, where the kernel drops what the tester has counted.
+    running.until("frames", |_| {
+        let told: Value = serde_json::from_str(&lab.sh("ip -s -j link show p1")).unwrap();
+        told[0]["stats64"]["rx"]["packets"].as_u64().unwrap() > 2000
+    });
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    ended.assert_code(4);
+    assert!(
+        ended
+            .stderr
+            .ends_with("Resume with: nicety soak --resume run\n"),
+        "{}",
+        ended.stderr
+    );
+    let told: Vec<&str> = ended.stdout.lines().collect();
+    assert!(
+        told[0].trim_start().starts_with("seconds"),
+        "{}",
+        ended.stdout
+    );
+    assert!(ended.stdout.contains(" frames in "), "{}", ended.stdout);
+    let kept = lines(&dir.path().join("run/intervals.jsonl"));
+    let sent = sum(&of(&kept, "interval"), "sent");
+    assert!((400..=100_000).contains(&sent), "{sent}");
+    // A second one does not write into it.
+    let other = soak(dir.path(), &["--for", "1s", "--out", "run", "--load", "1k"]).run();
+    assert!(
+        other.assert_code(2).only_line().contains("is not empty"),
+        "{}",
+        other.stderr
+    );
+}
+
+#[test]
+fn wrong_words_are_one_line() {
+    if !once("wrong_words_are_one_line") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(
+        dir.path().join("two.toml"),
+        "[traffic]\nframe_sizes = [64, 128]\n[[path]]\nkind = \"bridge\"\n",
+    )
+    .unwrap();
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    for (words, line) in [
+        (&[][..], "--for is missing; see nicety soak --help"),
+        (
+            &["--for", "1ms"],
+            "--for: \"1ms\" is not between 1s and 365d, as in 10m, 8h or 7d",
+        ),
+        (
+            &["--for", "1s", "--load", "80%line"],
+            "--load: \"80%line\" is no load; write 80% of the throughput, 80%max of the highest load, or frames per second, as in 200k or 1.5M",
+        ),
+        (
+            &["--for", "1s", "--every", "2m"],
+            "--every: \"2m\" is not between 1s and 60s",
+        ),
+        (
+            &["--for", "1s", "--fail-on", "los"],
+            "--fail-on: \"los\" is nothing that happens; write loss, gap or invalid",
+        ),
+        (
+            &["two.toml", "--for", "1s"],
+            "the plan has 2 cells, and a soak loads one; name it with --cell: 1 (bridge/64/uni), 2 (bridge/128/uni)",
+        ),
+        (
+            &["two.toml", "--for", "1s", "--cell", "x"],
+            "--cell: no cell is called \"x\" or begins so; there are 1 (bridge/64/uni), 2 (bridge/128/uni)",
+        ),
+        (
+            &["--resume", "empty"],
+            "empty has no soak.json: not the directory of a soak, or killed before its load was known; start a new one",
+        ),
+        (
+            &["--resume", "none"],
+            "there is no run directory none; check the path",
+        ),
+    ] {
+        let ended = soak(dir.path(), words).run();
+        assert_eq!(ended.assert_code(2).only_line(), line, "{words:?}");
+    }
+    let ended = soak(
+        dir.path(),
+        &["--ports", "no1,no2", "--load", "5", "--for", "1s"],
+    )
+    .run();
+    assert!(
+        [2, 3].contains(&ended.code()) && ended.only_line().contains("no1"),
+        "{ended:?}"
+    );
+    assert!(
+        !dir.path().join("runs").exists(),
+        "nothing is left of what did not begin"
+    );
+}
