@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
+pub use nicety_model::utc::rfc3339;
+
 const NANOS_PER_S: i128 = 1_000_000_000;
 
 fn nanos(time: Timespec) -> i128 {
@@ -102,29 +104,4 @@ impl ClockFacts {
             cost_ns: cheapest / CALLS,
         }
     }
-}
-
-/// A time since the Unix epoch as RFC 3339 in UTC to the second: `2026-03-01T12:00:00Z`.
-///
-/// A date library would bring time zones and parsing to a place that only ever prints UTC;
-/// days become dates with the proleptic Gregorian rules in whole eras of 400 years.
-pub fn rfc3339(since_epoch: Duration) -> String {
-    const DAYS_PER_ERA: u64 = 146_097;
-    let seconds = since_epoch.as_secs();
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Count from 0000-03-01: leap days then end a year, and months follow a fixed pattern.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / DAYS_PER_ERA, shifted % DAYS_PER_ERA);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // March to July and August to December have 153 days each.
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let (month, next_year) = match month_from_march {
-        0..=9 => (month_from_march + 3, 0),
-        _ => (month_from_march - 9, 1),
-    };
-    let year = era * 400 + year_of_era + next_year;
-    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

@@ -70,6 +70,7 @@ pub mod traffic;
 pub mod traffic_control;
 mod trial;
 pub mod units;
+pub mod utc;
 pub mod verdict;
 pub mod vf;
 pub mod waterfall;

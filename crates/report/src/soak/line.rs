@@ -1,8 +1,10 @@
 //! The lines of a soak and of a load by hand, for a terminal of 80 columns.
 
-use jiff::Timestamp;
+use std::time::Duration;
+
 use nicety_model::Validity;
 use nicety_model::interval::{Alarm, Gap, GapWhy, Interval, LoadLine, LoadSummary};
+use nicety_model::utc::rfc3339;
 
 use super::{frames, places, sentences};
 use crate::number;
@@ -14,10 +16,9 @@ pub const HEADER: &str =
 
 /// A time in UTC: `2026-03-14T15:09:26Z`.
 pub fn utc(unix_s: f64) -> String {
-    let time = Timestamp::from_microsecond((unix_s * 1e6) as i64);
-    // A clock that shows the year 10000 is broken.
-    let time = time.unwrap_or(Timestamp::UNIX_EPOCH);
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    // A time that is none, or lies beyond the calendar, comes of a broken clock.
+    let time = Duration::try_from_secs_f64(unix_s).unwrap_or_default();
+    rfc3339(time)
 }
 
 /// A line, where it has one; `began_unix_s` is when the whole began.
