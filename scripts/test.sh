@@ -157,6 +157,15 @@ retry() {
 # Modules of the lab's tests about what happens inside its machine: root there, whoever started it.
 inside=(functions guests measured nics old_kernel paths policers rates sockets tune)
 
+# alike PROGRAM: modules of its tests that take long and do in a user's namespace what they did in root's, word for word:
+# nothing in them asks who runs them. The rest of the program shows what differs for a user.
+alike() {
+    case $1 in
+    nicety/police) echo bursts packets receive adopt::roots ;;
+    nicety/sock) echo strangers served ;;
+    esac
+}
+
 # run LABEL FOLDER PROGRAM COMMAND…: runs one test program below a command. Up to three of its
 # tests may fail and are run once more, alone: what is measured depends on what else the machine does
 # at that moment. That is said, counted, and never done for programs that measure nothing, nor where
@@ -181,6 +190,12 @@ run() {
         local module
         for module in "${inside[@]}"; do arguments+=(--skip "$module::"); done
         skip "user: nicety/lab: ${inside[*]}: inside the machine everybody is root, who has run them above"
+    fi
+    if [ "$label" = user ] && [ "$privilege" = root ]; then
+        local module modules
+        modules=$(alike "$name")
+        for module in $modules; do arguments+=(--skip "$module::"); done
+        [ -z "$modules" ] || skip "user: $name: ${modules//$'\n'/ }: the same for everybody, and root has run them above"
     fi
     attempt || status=$?
     tally "$label"
