@@ -50,6 +50,10 @@ pub(super) fn built(before: Privilege, observer: &dyn Observer) -> Vec<Ability> 
     }
     for (name, path) in kernel_paths() {
         trying(name);
+        if name == GRE && loads_gre() {
+            all.push(gre_untried());
+            continue;
+        }
         let key = CellKey {
             path,
             ..key.clone()
@@ -62,6 +66,28 @@ pub(super) fn built(before: Privilege, observer: &dyn Observer) -> Vec<Ability> 
     }
     all.push(ports(before));
     all
+}
+
+/// The tunnel whose module adds interfaces to the host when it is loaded.
+const GRE: &str = "tunnel, gre";
+
+/// Whether a trial would load the module: it is there, and not in use.
+fn loads_gre() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let list = std::fs::read_to_string(format!("/lib/modules/{}/modules.dep", release.trim()));
+    let there = list.is_ok_and(|list| list.contains("/ip_gre.ko"));
+    there && !std::path::Path::new("/sys/module/ip_gre").exists()
+}
+
+/// A probe leaves a host as it was, and these interfaces stay (`ip_tunnel_init_net` in net/ipv4/ip_tunnel.c).
+fn gre_untried() -> Ability {
+    ability(
+        GRE,
+        Answer::Partly,
+        "not tried: the module ip_gre is not loaded, and adds gre0, gretap0 and erspan0 to this host when it is",
+    )
+    .costs("the first cell over such a tunnel loads it")
+    .remedy("modprobe ip_gre as root, then probe again")
 }
 
 /// One of each kind that a kernel may have or not.
@@ -93,7 +119,7 @@ fn kernel_paths() -> Vec<(&'static str, PathSpec)> {
         ),
         ("tunnel, vxlan", tunnel(Encapsulation::Vxlan)),
         ("tunnel, geneve", tunnel(Encapsulation::Geneve)),
-        ("tunnel, gre", tunnel(Encapsulation::Gre)),
+        (GRE, tunnel(Encapsulation::Gre)),
         ("tunnel, wireguard", tunnel(Encapsulation::Wireguard)),
         ("macvlan", PathSpec::Macvlan { mode: None }),
         ("ipvlan", PathSpec::Ipvlan { mode: None }),
