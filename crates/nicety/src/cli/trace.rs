@@ -15,8 +15,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety trace eth1 eth2 --only lost        print those that do not arrive
   nicety trace --for 5s                     over a kernel bridge made for it
   nicety trace eth1 eth2 --json | jq 'select(.kind == \"frame\") | .end'
-  nicety trace --follow-flow tcp,any,192.0.2.1:443
-                                            connections to a server, by their first packets
+  nicety trace --follow-flow tcp,any,192.0.2.1:443  first packets of connections to a server
 
 It needs root. The last line sums up. Frames go one way; swap the ports for the other.
 Exit code 4: interrupted before the end that --count or --for asked for.";
