@@ -3,7 +3,7 @@
 use nicety_host::stat::StatSample;
 use nicety_model::LossEntry;
 use nicety_model::facts::QdiscFacts;
-use nicety_netdev::link::LinkCounters;
+use nicety_netdev::link::{Link, LinkCounters};
 
 /// Place name of the line that holds what no counter accounts for.
 pub const UNEXPLAINED: &str = "unexplained";
@@ -82,6 +82,16 @@ impl InterfaceCounters {
     /// Of a place inside the path without queueing disciplines of the kernel's.
     pub fn inner(interface: impl Into<String>, counters: LinkCounters) -> Self {
         Self::plain(interface, Role::Inner, counters)
+    }
+
+    /// Of an interface of a namespace, with those of its queueing disciplines among `qdiscs`, which are all of that
+    /// namespace.
+    pub(crate) fn of_link(link: &Link, role: Role, qdiscs: &[(u32, QdiscFacts)]) -> Self {
+        let own = qdiscs.iter().filter(|(index, _)| *index == link.index);
+        Self {
+            qdiscs: own.map(|(_, facts)| facts.clone()).collect(),
+            ..Self::plain(&link.name, role, link.counters)
+        }
     }
 
     fn plain(interface: impl Into<String>, role: Role, counters: LinkCounters) -> Self {

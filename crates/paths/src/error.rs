@@ -197,6 +197,16 @@ impl Coded for PathError {
 }
 
 impl PathError {
+    /// A kernel without `what`, which modprobe(8) may load as `module`.
+    pub(crate) fn no_module(what: &'static str, module: &str) -> Self {
+        Self::NoKernelSupport {
+            what,
+            remedy: Remedy::here(format!(
+                "modprobe {module} as root, or measure in the lab (nicety lab run)"
+            )),
+        }
+    }
+
     pub(crate) fn io(
         operation: &'static str,
         object: impl std::fmt::Display,

@@ -170,16 +170,7 @@ impl Rig {
             let Some(link) = inner.iter().find(|link| link.name == name) else {
                 continue;
             };
-            places.push(InterfaceCounters {
-                interface: name.to_owned(),
-                role,
-                counters: link.counters,
-                qdiscs: qdiscs
-                    .iter()
-                    .filter(|(index, _)| *index == link.index)
-                    .map(|(_, facts)| facts.clone())
-                    .collect(),
-            });
+            places.push(InterfaceCounters::of_link(link, role, &qdiscs));
         }
         if let Some(functions) = &self.functions {
             // Two on either side of the guest.

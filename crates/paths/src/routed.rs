@@ -91,16 +91,14 @@ fn lacking(error: PathError, ask: &RoutedParams) -> PathError {
         return error;
     }
     let (what, module) = match (ask.flowtable(), ask.snat()) {
-        (true, _) => ("flowtables", "nf_flow_table nft_flow_offload"),
-        (_, true) => ("address translation for nftables", "nft_chain_nat nft_nat"),
-        _ => ("nftables", "nf_tables"),
+        (true, _) => ("flowtables", "-a nf_flow_table nft_flow_offload"),
+        (_, true) => (
+            "address translation for nftables",
+            "-a nft_chain_nat nft_nat",
+        ),
+        _ => ("nftables", "-a nf_tables"),
     };
-    PathError::NoKernelSupport {
-        what,
-        remedy: Remedy::here(format!(
-            "modprobe -a {module} as root, or measure in the lab (nicety lab run)"
-        )),
-    }
+    PathError::no_module(what, module)
 }
 
 /// Refuses flows that the table of connections does not hold: what does not fit would be lost, and be no loss of the

@@ -193,12 +193,7 @@ fn lacking(error: NetError, ipvlan: bool) -> PathError {
         true => ("ipvlan (CONFIG_IPVLAN)", "ipvlan"),
         false => ("macvlan (CONFIG_MACVLAN)", "macvlan"),
     };
-    PathError::NoKernelSupport {
-        what,
-        remedy: Remedy::here(format!(
-            "modprobe {module} as root, or measure in the lab (nicety lab run)"
-        )),
-    }
+    PathError::no_module(what, module)
 }
 
 impl Path for SubInterfacePath {
@@ -209,14 +204,8 @@ impl Path for SubInterfacePath {
     fn counters(&self) -> Result<PathCounters, NetError> {
         let [a, dut, b] = &self.sites;
         let inner = dut.links.get("d0")?;
-        let qdiscs = qdisc::list(&dut.ns)?.into_iter();
-        let qdiscs = qdiscs.filter(|(index, _)| *index == inner.index);
-        let d0 = InterfaceCounters {
-            interface: "d0".to_owned(),
-            role: Role::Inner,
-            counters: inner.counters,
-            qdiscs: qdiscs.map(|(_, facts)| facts).collect(),
-        };
+        let qdiscs = qdisc::list(&dut.ns)?;
+        let d0 = InterfaceCounters::of_link(&inner, Role::Inner, &qdiscs);
         let ports = [(a, "a"), (b, "b")].map(|(site, name)| {
             let counters = site.links.get(name)?.counters;
             Ok(InterfaceCounters::port(name, counters))

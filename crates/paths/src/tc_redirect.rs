@@ -5,7 +5,6 @@
 //!      a ------- d0 - ingress filter - d1 ------- b
 //! ```
 
-use nicety_model::Remedy;
 use nicety_model::path::TcFilter;
 use nicety_netdev::net_error::NetError;
 
@@ -80,12 +79,7 @@ fn lacking(error: PathError, filter: TcFilter) -> PathError {
         TcFilter::Flower => "cls_flower (CONFIG_NET_CLS_FLOWER)",
         TcFilter::U32 => "cls_u32 (CONFIG_NET_CLS_U32)",
     };
-    PathError::NoKernelSupport {
-        what,
-        remedy: Remedy::here(format!(
-            "modprobe cls_{filter} as root, or measure in the lab (nicety lab run)"
-        )),
-    }
+    PathError::no_module(what, &format!("cls_{filter}"))
 }
 
 impl Path for TcRedirectPath {

@@ -15,7 +15,6 @@ mod routed;
 
 use std::net::Ipv4Addr;
 
-use nicety_model::Remedy;
 use nicety_model::note::PathNote;
 use nicety_model::path::{Encapsulation, TunnelParams};
 use nicety_netdev::link::{Between, LinkChange, Mac};
@@ -193,12 +192,7 @@ fn lacking(error: NetError, encapsulation: Encapsulation) -> PathError {
         Encapsulation::Gre => ("GRE (CONFIG_NET_IPGRE)", "ip_gre"),
         Encapsulation::Wireguard => ("WireGuard (CONFIG_WIREGUARD)", "wireguard"),
     };
-    PathError::NoKernelSupport {
-        what,
-        remedy: Remedy::here(format!(
-            "modprobe {module} as root, or measure in the lab (nicety lab run)"
-        )),
-    }
+    PathError::no_module(what, module)
 }
 
 impl Path for TunnelPath {
@@ -216,14 +210,8 @@ impl Path for TunnelPath {
             ("br1", Role::Bridge),
         ])?;
         let link = self.far.links.get("u1")?;
-        let qdiscs = qdisc::list(&self.far.ns)?.into_iter();
-        let qdiscs = qdiscs.filter(|(index, _)| *index == link.index);
-        let place = InterfaceCounters {
-            interface: "u1".to_owned(),
-            role: Role::Inner,
-            counters: link.counters,
-            qdiscs: qdiscs.map(|(_, facts)| facts).collect(),
-        };
+        let qdiscs = qdisc::list(&self.far.ns)?;
+        let place = InterfaceCounters::of_link(&link, Role::Inner, &qdiscs);
         let places = &mut counters.interfaces;
         let after = places.iter().position(|place| place.interface == "u0");
         places.insert(after.map_or(0, |at| at + 1), place);

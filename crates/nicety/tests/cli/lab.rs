@@ -14,6 +14,18 @@ use serde_json::Value;
 
 use crate::harness::{Call, root};
 
+/// Two ports and a bridge between them, without anything else that speaks.
+pub const BRIDGED: &str = "
+set -e
+for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+ip link set lo up
+ip link add p0 type veth peer name q0
+ip link add p1 type veth peer name q1
+ip link add sw type bridge
+for port in q0 q1; do ip link set $port master sw; done
+for port in sw q0 q1 p0 p1; do ip link set $port up; done
+";
+
 const SETUP: &str = "
 set -e
 for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done

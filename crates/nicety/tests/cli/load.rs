@@ -8,8 +8,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Call, alone, nicety, once};
-use crate::lab::Lab;
-use crate::soak::{RULE, SETUP, of, stream};
+use crate::lab::{BRIDGED, Lab};
+use crate::soak::{RULE, of};
+use crate::streams::stream;
 
 fn load(words: &[&str]) -> Call {
     nicety(["load", "p0", "p1"].iter().chain(words)).limit(Duration::from_secs(60))
@@ -22,7 +23,7 @@ fn flows_and_neighbours_of_lost_frames_are_told() {
     if !once(test) {
         return;
     }
-    let Some(lab) = Lab::with(test, SETUP) else {
+    let Some(lab) = Lab::with(test, BRIDGED) else {
         return;
     };
     let before = lab.state();

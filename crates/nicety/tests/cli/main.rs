@@ -47,6 +47,7 @@ mod runs;
 mod server;
 mod soak;
 mod static_binary;
+mod streams;
 mod switches;
 mod team;
 mod terminal;

@@ -8,20 +8,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Call, alone, lines, nicety, once, root};
-use crate::lab::Lab;
+use crate::lab::{BRIDGED, Lab};
 use crate::leftovers::Before;
-
-/// Two ports and a bridge between them, without anything else that speaks.
-pub const SETUP: &str = "
-set -e
-for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
-ip link set lo up
-ip link add p0 type veth peer name q0
-ip link add p1 type veth peer name q1
-ip link add sw type bridge
-for port in q0 q1; do ip link set $port master sw; done
-for port in sw q0 q1 p0 p1; do ip link set $port up; done
-";
+use crate::streams::stream;
 
 /// Every hundredth of the frames that the tester sends.
 pub const RULE: &str = "nft 'table bridge t { chain f { type filter hook forward priority 0; policy accept; \
@@ -31,26 +20,6 @@ fn soak(dir: &Path, words: &[&str]) -> Call {
     nicety(["soak"].iter().chain(words))
         .dir(dir)
         .limit(Duration::from_secs(60))
-}
-
-/// Lines of a stream, each as the schema has it.
-pub fn stream(text: &str, schema: &str) -> Vec<Value> {
-    let file = format!(
-        "{}/../../schema/{schema}.schema.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let schema = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let read = |line: &str| {
-        let value: Value = serde_json::from_str(line).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|e| e.to_string())
-            .collect();
-        assert_eq!(errors, Vec::<String>::new(), "{line}");
-        value
-    };
-    text.lines().map(read).collect()
 }
 
 /// Lines of a kind.
@@ -69,7 +38,7 @@ fn sum(lines: &[&Value], key: &str) -> u64 {
 fn a_soak_counts_every_lost_frame_through_a_kill() {
     let _alone = alone();
     let test = "a_soak_counts_every_lost_frame_through_a_kill";
-    let Some(lab) = Lab::with(test, SETUP) else {
+    let Some(lab) = Lab::with(test, BRIDGED) else {
         return;
     };
     let state = lab.state();
@@ -181,7 +150,7 @@ fn a_stopped_soak_has_a_result_and_can_go_on() {
     if !once(test) {
         return;
     }
-    let Some(lab) = Lab::with(test, SETUP) else {
+    let Some(lab) = Lab::with(test, BRIDGED) else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -1,25 +1,13 @@
 //! `nicety trace` over a bridge made for it, with real frames of which it is known what becomes of them.
 
-use std::fs;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Call, alone, becomes_nobody, nicety, root};
-use crate::lab::Lab;
-
-/// Two ports and a bridge between them, without anything else that speaks.
-const SETUP: &str = "
-set -e
-for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done
-ip link set lo up
-ip link add p0 type veth peer name q0
-ip link add p1 type veth peer name q1
-ip link add sw type bridge
-for port in q0 q1; do ip link set $port master sw; done
-for port in sw q0 q1 p0 p1; do ip link set $port up; done
-";
+use crate::lab::{BRIDGED, Lab};
+use crate::streams;
 
 /// Every fifth frame.
 const RULE: &str = "nft 'table bridge t { chain f { type filter hook forward priority 0; policy accept;                     numgen inc mod 5 0 counter drop; }; }'";
@@ -29,7 +17,7 @@ fn lab(test: &str) -> Option<Lab> {
         println!("SKIP {test}: only root may load the programs");
         return None;
     }
-    Lab::with(test, SETUP)
+    Lab::with(test, BRIDGED)
 }
 
 fn call(words: &[&str]) -> Call {
@@ -38,22 +26,7 @@ fn call(words: &[&str]) -> Call {
 
 /// Lines of a stream, each as the schema has it: the frames, and the summary.
 fn stream(text: &str) -> (Vec<Value>, Value) {
-    let schema = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../schema/trace.schema.json"
-    );
-    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let read = |line: &str| {
-        let value: Value = serde_json::from_str(line).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(&value)
-            .map(|error| error.to_string())
-            .collect();
-        assert_eq!(errors, Vec::<String>::new(), "{line}");
-        value
-    };
-    let mut lines: Vec<Value> = text.lines().map(read).collect();
+    let mut lines = streams::stream(text, "trace");
     let summary = lines.pop().unwrap();
     assert_eq!(summary["kind"], "summary");
     assert!(lines.iter().all(|line| line["kind"] == "frame"));

@@ -176,9 +176,7 @@ impl World {
                 anew(self.set)
             }
         };
-        let script = format!(
-            "for try in 1 2 3 4 5 6 7 8 9; do ( {script} ) 2>/dev/null && echo $try && exit 0; sleep 0.03; done; exit 1"
-        );
+        let script = again(&script);
         let tries: usize = self.uplink.lab.sh(&script).trim().parse().unwrap();
         self.tries += tries - 1;
         if self.set.mbit.is_some() {
@@ -197,17 +195,7 @@ impl World {
 
     fn kill(&mut self, observer: &Observer) {
         observer.excuse(self.set.mbit.is_none());
-        if let Some(daemon) = self.daemon.take() {
-            if self.random.u8(0..4) == 0 {
-                // While it gives back.
-                daemon.signal(Signal::TERM);
-                sleep(Duration::from_micros(self.random.u64(0..20_000)));
-                daemon.signal_if_there(Signal::KILL);
-            } else {
-                daemon.signal(Signal::KILL);
-            }
-            daemon.wait();
-        }
+        kill(self.daemon.take(), &mut self.random);
     }
 
     /// Nothing of nicety is left, and theirs is as they have set it last.
@@ -257,11 +245,35 @@ fn anew(set: Set) -> String {
     )
 }
 
+/// Kills a daemon, now and then while it gives back.
+pub fn kill(daemon: Option<Running>, random: &mut fastrand::Rng) {
+    let Some(daemon) = daemon else { return };
+    if random.u8(0..4) == 0 {
+        daemon.signal(Signal::TERM);
+        sleep(Duration::from_micros(random.u64(0..20_000)));
+        daemon.signal_if_there(Signal::KILL);
+    } else {
+        daemon.signal(Signal::KILL);
+    }
+    daemon.wait();
+}
+
+/// A script that is tried until it succeeds, nine times at most, and says at which.
+pub fn again(script: &str) -> String {
+    format!(
+        "for try in 1 2 3 4 5 6 7 8 9; do ( {script} ) 2>/dev/null && echo $try && exit 0; sleep 0.03; done; exit 1"
+    )
+}
+
+/// What an interface has sent, in bits, by `ip -s -j link show`.
+pub fn sent_bits(link: &str) -> f64 {
+    let link: serde_json::Value = serde_json::from_str(link).unwrap();
+    link[0]["stats64"]["tx"]["bytes"].as_f64().unwrap() * 8.0
+}
+
 /// What the uplink has sent, in bits.
 fn sent(uplink: &Uplink) -> f64 {
-    let link = uplink.lab.sh("ip -s -j link show u1");
-    let link: serde_json::Value = serde_json::from_str(&link).unwrap();
-    link[0]["stats64"]["tx"]["bytes"].as_f64().unwrap() * 8.0
+    sent_bits(&uplink.lab.sh("ip -s -j link show u1"))
 }
 
 fn campaign(test: &str, adopt: &str, rewrites: u64) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::super::campaign::{AT_ONCE, Observer, PERIOD, number, seed};
+use super::super::campaign::{AT_ONCE, Observer, PERIOD, again, kill, number, seed, sent_bits};
 use super::super::kernel::Kernel;
 use crate::harness::{Running, alone, root};
 use crate::receive::Far;
@@ -115,9 +115,7 @@ impl World {
         // One of another kind with the same number cannot be replaced.
         let anew = matches!(before, Set::Classes(_)) || self.random.bool();
         let script = self.set.commands("a1", anew);
-        let script = format!(
-            "for try in 1 2 3 4 5 6 7 8 9; do ( {script} ) 2>/dev/null && echo $try && exit 0; sleep 0.03; done; exit 1"
-        );
+        let script = again(&script);
         let tries: usize = self.far.sh(&script).trim().parse().unwrap();
         self.tries += tries - 1;
         if self.set != Set::Nothing {
@@ -136,17 +134,7 @@ impl World {
 
     fn kill(&mut self, observer: &Observer) {
         observer.excuse(self.set == Set::Nothing);
-        if let Some(daemon) = self.daemon.take() {
-            if self.random.u8(0..4) == 0 {
-                // While it gives back.
-                daemon.signal(Signal::TERM);
-                sleep(Duration::from_micros(self.random.u64(0..20_000)));
-                daemon.signal_if_there(Signal::KILL);
-            } else {
-                daemon.signal(Signal::KILL);
-            }
-            daemon.wait();
-        }
+        kill(self.daemon.take(), &mut self.random);
     }
 
     /// The root is as the same commands make it elsewhere.
@@ -160,9 +148,7 @@ impl World {
 
 /// What a has received, in bits.
 fn received(far: &Far) -> f64 {
-    let link = far.sh("ip -s -j link show a1");
-    let link: serde_json::Value = serde_json::from_str(&link).unwrap();
-    link[0]["stats64"]["tx"]["bytes"].as_f64().unwrap() * 8.0
+    sent_bits(&far.sh("ip -s -j link show a1"))
 }
 
 fn campaign(test: &str, adopt: &str, rewrites: u64) {
