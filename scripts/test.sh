@@ -232,18 +232,26 @@ as_user=("$PWD/scripts/as-user.sh" "$PWD")
 # Whether that user can run the test programs.
 readable() { "${as_user[@]}" test -r "$(head -n 1 "$work/programs" | cut -f 2)"; }
 
-# What is not measured and takes the CPUs: beside the tests in the virtual machine of `nicety lab`,
-# which leave half of the time of two CPUs, and only when nothing else wants to run.
+# What is not measured: beside tests that leave a good part of two CPUs, and only when nothing else
+# wants to run.
 beside() {
-    local folder program
     one=$work/one-beside
     check "lints" cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
     check "documentation" env RUSTDOCFLAGS="-D warnings" \
         cargo doc --quiet --locked --workspace --no-deps
     check "examples in the documentation" examples
+    run_all "$privilege" patient_programs
+    [ "$both" = no ] || run_all user as_user_too patient_programs
+}
+
+# run_all LABEL LIST…: the programs that LIST prints, as LABEL says.
+run_all() {
+    local label=$1 folder program below=()
+    shift
+    [ "$label" = "$privilege" ] || below=("${as_user[@]}")
     while IFS=$'\t' read -r folder program <&3; do
-        run "$privilege" "$folder" "$program"
-    done 3< <(pure_programs)
+        run "$label" "$folder" "$program" "${below[@]}"
+    done 3< <("$@")
 }
 
 examples() {
@@ -255,11 +263,18 @@ examples() {
     grep -c '^test .* \.\.\. ok$' "$work/examples" >>"$work/passed" || true
 }
 
-# The programs that boot the lab, those of pure crates, and the others: a browser waits for nobody.
-lab_programs() { grep '/lab-[0-9a-f]*$' "$work/programs" || true; }
-pure_programs() { grep -E "/(${of_pure#|})"$'\t' "$work/programs" | grep -v '/browser-' || true; }
-other_programs() { grep -vxFf <(lab_programs; pure_programs) "$work/programs"; }
+# Programs that boot the lab; that share a link, whose tests wait for periods most of the time; that
+# measure nothing and so wait for nobody, but for browsers; and all others, which have the machine to
+# themselves.
 of_pure=$(printf '|%s' "${pure[@]#nicety-}")
+indifferent="/(cluster|guests|history|host|hostile|lab|netdev|store|testkit|tuner$of_pure)"$'\t'
+indifferent+='|/(cases|docs|faults|nicety|vm)-[0-9a-f]*$'
+lab_programs() { grep '/lab-[0-9a-f]*$' "$work/programs" || true; }
+sharing_programs() { grep '/nicety'$'\t''.*/police-[0-9a-f]*$' "$work/programs" || true; }
+patient_programs() { grep -E "$indifferent" "$work/programs" | grep -vE '/(browser|lab)-[0-9a-f]*$' || true; }
+quiet_programs() { grep -vxFf <(lab_programs; sharing_programs; patient_programs) "$work/programs"; }
+# as_user_too LIST…: without those of pure crates, which need no second run.
+as_user_too() { "$@" | grep -vE "/(${of_pure#|})"$'\t' || true; }
 
 check "format" cargo fmt --all --check
 check "layers" layers
@@ -272,6 +287,17 @@ check "static binary" static_binary
 export NICETY_TEST_ROOT_ONLY=1
 privilege=$([ "$(id -u)" -eq 0 ] && echo root || echo user)
 
+both=no
+if [ ! -s "$work/programs" ]; then
+    :
+elif [ "$privilege" = user ]; then
+    skip "tests as root: this is not root"
+elif ! readable; then
+    skip "tests as user: an ordinary user cannot read the test programs in $target"
+else
+    both=yes
+fi
+
 set -m
 (
     chrt --idle --pid 0 "$BASHPID" 2>/dev/null || renice -n 19 "$BASHPID" >/dev/null
@@ -282,34 +308,21 @@ set +m
 # A group of its own, which ends with this script.
 trap 'kill -- "-$beside" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-if [ -s "$work/programs" ]; then
-    step "tests as $privilege"
-    while IFS=$'\t' read -r folder program <&3; do
-        run "$privilege" "$folder" "$program"
-    done 3< <(lab_programs)
-fi
-wait "$beside" || fail "lints, documentation, its examples, and tests of pure crates"
+# everybody LIST…: the programs that LIST prints, as root and as an ordinary user.
+everybody() {
+    step "tests as $privilege: ${1//_/ }"
+    run_all "$privilege" "$@"
+    [ "$both" = yes ] || return 0
+    step "tests as user nobody: ${1//_/ }"
+    run_all user as_user_too "$@"
+}
+
+everybody lab_programs
+everybody sharing_programs
+wait "$beside" || fail "lints, documentation, its examples, and tests that measure nothing"
 trap 'rm -rf "$work"' EXIT
 cat "$work/beside"
-
-if [ -s "$work/programs" ]; then
-    while IFS=$'\t' read -r folder program <&3; do
-        run "$privilege" "$folder" "$program"
-    done 3< <(other_programs)
-    if [ "$privilege" = user ]; then
-        skip "tests as root: this is not root"
-    elif ! readable; then
-        skip "tests as user: an ordinary user cannot read the test programs in $target"
-    else
-        step "tests as user nobody (pure crates need no second run)"
-        while IFS=$'\t' read -r folder program <&3; do
-            case " ${pure[*]} " in
-            *" nicety-$(basename "$folder") "*) ;;
-            *) run user "$folder" "$program" "${as_user[@]}" ;;
-            esac
-        done 3<"$work/programs"
-    fi
-fi
+everybody quiet_programs
 
 skipped=$(wc -l <"$work/skips")
 [ "$(wc -l <"$work/again")" -le "$again_limit" ] || fail "more than $again_limit tests passed only at a second attempt"
