@@ -14,7 +14,7 @@ use crate::rig::{Over, Rig};
 use crate::{UPLINK, number, watch};
 
 /// Packets a second.
-const LIMITS: [u64; 3] = [2_000, 20_000, 60_000];
+const LIMITS: [u64; 3] = [2_000, 20_000, 40_000];
 const SETTLED: Duration = Duration::from_secs(3);
 const AIM: f64 = 0.01;
 /// Times the limit that must be tried, lest the sender is what limits.

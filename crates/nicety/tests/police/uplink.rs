@@ -210,7 +210,7 @@ impl Uplink {
             nsenter -t {pid} -n sh -c '
                 ip link set {tenant}0 up
                 ip address add 192.0.2.{number}/24 dev {tenant}0
-                ip neighbour add 192.0.2.99 lladdr 02:00:00:00:00:99 dev {tenant}0'"
+                ip neighbour replace 192.0.2.99 lladdr 02:00:00:00:00:99 dev {tenant}0'"
         ));
     }
 

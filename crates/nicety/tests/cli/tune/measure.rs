@@ -36,6 +36,7 @@ tc qdisc add dev q1 root tbf rate 40mbit burst 16kb limit 32kb
 sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0
 ";
 
+/// One lost frame of a hundred is allowed, so that a slow path needs no long trials.
 const PLAN: &str = "
 name = \"measured\"
 [traffic]
@@ -43,6 +44,8 @@ frame_sizes = [512]
 [search]
 preset = \"quick\"
 confirm = \"1s\"
+loss_ratio = 0.01
+latency_load = [50]
 [[path]]
 kind = \"ports\"
 a = \"p0\"
