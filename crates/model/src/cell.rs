@@ -22,6 +22,8 @@ use crate::loss::LossEntry;
 use crate::note::Note;
 use crate::path::PathSpec;
 use crate::problem::{Problem, ProblemCode};
+use crate::recovery::Recovery;
+use crate::reset::ResetTime;
 use crate::traffic::Shape;
 use crate::trial::{GuestFrames, SizeFrames};
 use crate::units::{Fps, LossRatio};
@@ -224,6 +226,10 @@ pub struct CellResult {
     pub curve: Vec<CurvePoint>,
     /// Longest burst without loss and the buffer that it tells of; absent where bursts were not asked for.
     pub back_to_back: Option<BackToBack>,
+    /// How long it went on losing frames after an overload; absent where that was not asked for.
+    pub recovery: Option<Recovery>,
+    /// How long it was down when it was reset; absent where that was not asked for or not possible.
+    pub reset: Option<ResetTime>,
     /// Latency by the NICs' own stamps at every share measured, lowest first; empty where they have
     /// none or were not used.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

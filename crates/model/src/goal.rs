@@ -112,6 +112,8 @@ impl CellResult {
             latency_by_load_us: Vec::new(),
             curve: Vec::new(),
             back_to_back: None,
+            recovery: None,
+            reset: None,
             hardware_latency: Vec::new(),
             cpu: None,
             loss_ledger: Vec::new(),

@@ -120,6 +120,11 @@ pub struct SearchPlan {
     pub latency_load: Vec<u32>,
     /// Whether the longest burst without loss is searched for.
     pub bursts: bool,
+    /// Time for which a path is overloaded before it is seen how long it goes on losing frames, in whole
+    /// milliseconds, 1 s to 10 min; zero for none.
+    pub recovery: Duration,
+    /// Whether it is measured how long a reset takes the path down.
+    pub reset: bool,
     /// Whether every lost frame's fate is found out.
     pub fate: FateMode,
 }

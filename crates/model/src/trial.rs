@@ -14,6 +14,8 @@ use crate::latency::LatencySummary;
 use crate::loss::LossEntry;
 use crate::note::Note;
 use crate::pacing::PacingReport;
+use crate::recovery::LoadStep;
+use crate::reset::Outage;
 use crate::stalls::StallReport;
 use crate::units::LossRatio;
 use crate::windows::Windows;
@@ -35,6 +37,10 @@ pub enum Purpose {
     },
     /// A burst at the highest rate, which finds out how deep the path's buffer is.
     Burst,
+    /// An overload that becomes half of its load while the trial runs: how long are frames lost then?
+    Recovery,
+    /// The path is reset while frames come: how long do none pass?
+    Reset,
     /// A repeat of another trial that finds out what becomes of every lost frame. No throughput and
     /// no latency comes from it.
     Fate {
@@ -170,6 +176,10 @@ pub struct TrialRecord {
     pub loss_ledger: Vec<LossEntry>,
     /// How the ledger was made, where every lost frame was looked for by its number.
     pub fate: Option<FateReport>,
+    /// What was lost before and after the load was lowered; absent where it was not.
+    pub step: Option<LoadStep>,
+    /// What a reset of the path did; absent where there was none.
+    pub outage: Option<Outage>,
     /// What passed at each place of the path; empty in older runs.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub passed: Vec<PlaceFrames>,

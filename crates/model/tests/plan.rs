@@ -229,6 +229,9 @@ fn any_plan() -> impl Strategy<Value = Plan> {
             plan.search.loss_ratio = loss_ratio;
             plan.search.repeats = repeats;
             plan.search.confirm = confirm.map(Duration::from_millis);
+            plan.search.bursts = repeats % 2 == 0;
+            plan.search.recovery = Duration::from_secs(u64::from(repeats % 601));
+            plan.search.reset = repeats % 3 == 0;
             plan
         })
 }

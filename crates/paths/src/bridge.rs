@@ -14,8 +14,10 @@
 //! was offered and lost in the path. `sendmmsg` hides the error of a frame that is not the first:
 //! a blocking call that accepts fewer frames than given has lost exactly one more.
 
-use nicety_model::Note;
+use std::time::Duration;
+
 use nicety_model::note::PathNote;
+use nicety_model::{Note, ResetKind};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 
@@ -23,6 +25,7 @@ use crate::counters::{PathCounters, Role};
 use crate::error::PathError;
 use crate::interface::CARRIER_LIMIT;
 use crate::path::{Path, PathFacts};
+use crate::resettable::{BRIDGE_LIMIT, Resettable};
 use crate::rig::{Rig, RigSpec};
 
 /// What the path shall be like.
@@ -72,5 +75,23 @@ impl Path for BridgePath {
 
     fn counters(&self) -> Result<PathCounters, NetError> {
         self.0.counters(&[("br0", Role::Bridge)])
+    }
+
+    fn resettable(&self) -> Option<&dyn Resettable> {
+        Some(self)
+    }
+}
+
+impl Resettable for BridgePath {
+    fn by(&self) -> ResetKind {
+        ResetKind::BridgeDownUp
+    }
+
+    fn limit(&self) -> Duration {
+        BRIDGE_LIMIT
+    }
+
+    fn reset(&self) -> Result<(), PathError> {
+        self.0.reset_bridge("br0")
     }
 }

@@ -23,6 +23,7 @@ mod networks;
 mod nics;
 pub mod path;
 mod receive_threads;
+pub mod resettable;
 mod rig;
 pub mod routed;
 mod routes;
@@ -52,6 +53,7 @@ pub use nicety_model::path::Tagging;
 pub use path::{
     Coupling, Middle, Neighbours, Path, PathFacts, PathPort, PathThread, Pausable, add_neighbours,
 };
+pub use resettable::{Receipt, Resettable};
 pub use rig::RigSpec;
 pub use routed::{RoutedPath, RoutedSpec};
 pub use run_dir::sweep;

@@ -9,6 +9,7 @@ use nicety_netdev::netns::NetNs;
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
+use crate::resettable::Resettable;
 
 /// Two ports and what lies between them; gone when dropped.
 pub trait Path: Send + Sync {
@@ -43,6 +44,11 @@ pub trait Path: Send + Sync {
 
     /// For a path that can stand still.
     fn pausable(&self) -> Option<&dyn Pausable> {
+        None
+    }
+
+    /// For a path that can be reset.
+    fn resettable(&self) -> Option<&dyn Resettable> {
         None
     }
 

@@ -9,7 +9,7 @@
 use nicety_model::Note;
 use nicety_model::note::PathNote;
 use nicety_model::{FrameSize, Remedy};
-use nicety_netdev::link::Mac;
+use nicety_netdev::link::{LinkChange, Mac};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::privilege::{Privilege, privilege};
 use nicety_netdev::qdisc;
@@ -142,6 +142,17 @@ impl Rig {
             self.dut.links.change(name, &enslaved(bridge))?;
         }
         Ok(())
+    }
+
+    /// Sets a bridge of the namespace in the middle down and up again. It forgets what it learned, and forwards
+    /// at once: it speaks no spanning tree.
+    pub(crate) fn reset_bridge(&self, name: &str) -> Result<(), PathError> {
+        let down = LinkChange {
+            up: Some(false),
+            ..LinkChange::default()
+        };
+        self.dut.links.change(name, &down)?;
+        Ok(self.dut.set_up(name)?)
     }
 
     /// Says that a switch, a program's or the kernel's, is between `d0` and `d1`.

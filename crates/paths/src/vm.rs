@@ -30,9 +30,9 @@ use nicety_guests::accel::BOOTS;
 use nicety_guests::wire::{Hello, Serve};
 use nicety_guests::{Accelerator, Bundle, QemuError};
 use nicety_host::stat::StatSample;
-use nicety_model::Note;
 use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
 use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
+use nicety_model::{Note, ResetKind};
 use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
 use serde_json::Value;
@@ -44,6 +44,7 @@ use crate::guest::shared;
 use crate::interface::{CARRIER_LIMIT, enslaved};
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts, Pausable};
+use crate::resettable::Resettable;
 use crate::rig::{Rig, check_host_queues};
 use crate::run_dir::RunDir;
 use crate::sriov::{self, FunctionSet};
@@ -66,6 +67,8 @@ pub struct VmPath {
     between: Vec<(String, Role)>,
     /// All places in the order in which frames meet them.
     order: Vec<String>,
+    /// Longest time that a guest may take to boot.
+    reset_limit: Duration,
     /// Whether nothing but the guests has to stop for it to be quiet.
     can_wait: bool,
     /// What the guests are connected by.
@@ -267,6 +270,7 @@ impl VmPath {
         facts.stations = guests.len().max(1) as u32;
         rig.joined(by_program);
         Ok(Self {
+            reset_limit: spec.boot_limit,
             can_wait: !spec.ask.switch.on_dpdk(),
             switch,
             rig,
@@ -447,6 +451,10 @@ impl Path for VmPath {
         self.can_wait.then_some(self as &dyn Pausable)
     }
 
+    fn resettable(&self) -> Option<&dyn Resettable> {
+        Some(self)
+    }
+
     fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
         Some(self)
     }
@@ -471,6 +479,20 @@ impl Neighbours for VmPath {
             }),
             (_, None) => Err(PathError::NoNeighbours { kind: "the guest" }),
         }
+    }
+}
+
+impl Resettable for VmPath {
+    fn by(&self) -> ResetKind {
+        ResetKind::GuestReset
+    }
+
+    fn limit(&self) -> Duration {
+        self.reset_limit
+    }
+
+    fn reset(&self) -> Result<(), PathError> {
+        Ok(self.guests.iter().try_for_each(Guest::reset)?)
     }
 }
 

@@ -75,6 +75,7 @@ fn flat_out(engine: &str, path: &dyn Path, frame_size: FrameSize) -> [f64; 2] {
     let order = TrialOrder {
         load: FLAT_OUT,
         duration: TRIAL,
+        then: None,
         drain_max: Duration::from_millis(500),
         drain_quiet: Duration::from_millis(50),
         trial: 1,

@@ -70,6 +70,7 @@ fn main() {
             let order = TrialOrder {
                 load: Fps(load),
                 duration: Duration::from_secs(1),
+                then: None,
                 drain_max: Duration::from_secs(1),
                 drain_quiet: Duration::from_millis(40),
                 trial: round,

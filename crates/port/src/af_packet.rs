@@ -28,7 +28,7 @@ use crate::engine::{
     Arrivals, Engine, EngineReport, LostFrame, Slots, Stop, TimedFrame, TrialOrder, XdpCounts,
 };
 use crate::error::{PortError, PortFault};
-use crate::pace::Pacer;
+use crate::pace::{Pacer, Timetable};
 use crate::rest::Rests;
 use crate::sending::{LEAD, Sending, by_stream, reports, start_spread_s};
 use crate::slots::{SentTimes, together};
@@ -143,6 +143,8 @@ pub struct AfPacket {
     mark: RunMark,
     /// When each stream of the last trial began, its pace, and the trial's number.
     schedule: Schedule,
+    /// When the frames of the last trial were due, by stream.
+    timetables: Vec<Timetable>,
 }
 
 /// When the frames of a trial were due.
@@ -241,6 +243,7 @@ impl AfPacket {
                 false => RunMark::NONE,
             },
             schedule: Schedule::default(),
+            timetables: Vec::new(),
         })
     }
 
@@ -291,11 +294,10 @@ impl Engine for AfPacket {
             realtime_offset_ns: offset,
             trial: order.trial,
         };
-        let pacer = || Pacer::new(order.pace(), order.arrears(), order.frames(), start_ns);
         let works = share_out(
             self.senders[..directions]
                 .iter_mut()
-                .map(|sender| (sender, pacer())),
+                .map(|sender| (sender, order.pacer(start_ns))),
             self.receivers.iter_mut(),
             &self.cpus,
         );
@@ -316,6 +318,8 @@ impl Engine for AfPacket {
             pace_fps: order.pace().0,
             realtime_offset_ns: offset,
         };
+        let timetables = sendings.iter().map(|sending| sending.timetable.clone());
+        self.timetables = timetables.collect();
         let clock_stepped = (realtime_offset_ns() - offset).abs() > CLOCK_STEP_NS;
         let mut report = self.account(&sendings, order)?;
         report.workers = workers;
@@ -330,6 +334,14 @@ impl Engine for AfPacket {
 
     fn receives_by_socket(&self) -> bool {
         true
+    }
+
+    fn steps(&self) -> bool {
+        true
+    }
+
+    fn timetables(&self) -> &[Timetable] {
+        &self.timetables
     }
 
     fn mark(&self) -> RunMark {

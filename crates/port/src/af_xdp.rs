@@ -21,7 +21,6 @@ use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::{PortError, PortFault};
 use crate::marks::Made;
-use crate::pace::Pacer;
 use crate::rest::Rests;
 use crate::sending::{LEAD, LEARNING_FRAMES, Sending, by_stream};
 use crate::stamped::Stamped;
@@ -58,6 +57,8 @@ pub struct AfXdpSenders {
 }
 
 impl Senders for AfXdpSenders {
+    const STEPS: bool = true;
+
     fn new(
         specs: &[PortSpec; 2],
         traffic: TrafficSpec,
@@ -153,8 +154,7 @@ impl Senders for AfXdpSenders {
         };
         let mut works: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         for (n, sender) in self.senders[..directions].iter_mut().enumerate() {
-            let pacer = Pacer::new(order.pace(), order.arrears(), order.frames(), start_ns);
-            works[n % threads].push((sender, pacer));
+            works[n % threads].push((sender, order.pacer(start_ns)));
         }
         let (ports, interface) = (&self.ports, &self.specs[0].interface);
         let (watched, done) = std::thread::scope(|scope| {

@@ -55,6 +55,7 @@ pub fn self_check(engine: &mut dyn Engine, stop: &Stop) -> Result<(), CheckError
         let order = TrialOrder {
             load,
             duration: Duration::from_secs_f64(f64::from(FRAMES) / load.0),
+            then: None,
             drain_max: DRAIN,
             drain_quiet: DRAIN / 10,
             trial,

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nicety_model::interval::LatencyHistogram;
+use nicety_model::recovery::Then;
 use nicety_model::{Fps, LatencySummary, PacingReport, StreamCounts};
 use nicety_packet::RunMark;
 
 use crate::error::PortError;
+use crate::pace::Timetable;
 use crate::rest::Rest;
 
 /// One trial as an engine sees it.
@@ -19,6 +21,8 @@ pub struct TrialOrder {
     pub load: Fps,
     /// How long to send.
     pub duration: Duration,
+    /// What the load becomes after that; for engines that can, see [`Engine::steps`].
+    pub then: Option<Then>,
     /// Longest wait for late frames after the last one was sent.
     pub drain_max: Duration,
     /// The wait ends early when nothing has arrived for this long.
@@ -37,6 +41,14 @@ pub struct TrialOrder {
 impl TrialOrder {
     /// Frames per direction.
     pub fn frames(&self) -> u64 {
+        let then = self
+            .then
+            .map_or(0, |then| then.load.frames_in(then.duration.as_secs_f64()));
+        self.frames_before() + then
+    }
+
+    /// Frames per direction before the load becomes another.
+    pub fn frames_before(&self) -> u64 {
         self.load.frames_in(self.duration.as_secs_f64())
     }
 }
@@ -198,6 +210,16 @@ pub trait Engine {
 
     /// Runs one trial and waits for late frames.
     fn trial(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError>;
+
+    /// Whether its load may become another while a trial runs, see [`TrialOrder::then`].
+    fn steps(&self) -> bool {
+        false
+    }
+
+    /// When the frames of the last trial were due, by stream; empty where this engine cannot say.
+    fn timetables(&self) -> &[Timetable] {
+        &[]
+    }
 
     /// What became of those frames of the last trial that were sent within `spans`, or up to 9 ms
     /// before or after: spans of the monotonic clock, in ns. `None` where this engine cannot say,

@@ -47,13 +47,80 @@ impl Arrears {
     }
 }
 
+/// Most pieces of a timetable; what a schedule does beyond is not kept.
+const PIECES: usize = 1 << 17;
+
+/// When frames were due, with all moves of the schedule.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Timetable {
+    /// In the order of their first frames.
+    pieces: Vec<Piece>,
+}
+
+/// A part of a schedule in which frames have the same distance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Piece {
+    /// Its first frame, and when that is due.
+    from: u64,
+    at_ns: f64,
+    rate: Fps,
+}
+
+impl Piece {
+    fn due_ns(&self, number: u64) -> f64 {
+        self.at_ns + number.saturating_sub(self.from) as f64 * 1e9 / self.rate.0
+    }
+}
+
+impl Timetable {
+    /// One of frames at `rate`, the first due at `start_ns`.
+    pub fn even(rate: Fps, start_ns: u64) -> Self {
+        let at_ns = start_ns as f64;
+        let pieces = vec![Piece {
+            from: 0,
+            at_ns,
+            rate,
+        }];
+        Self { pieces }
+    }
+
+    /// When a frame was due, in ns of the monotonic clock; `None` where nothing is known.
+    pub fn due_ns(&self, number: u64) -> Option<f64> {
+        let behind = self.pieces.partition_point(|piece| piece.from <= number);
+        let piece = self.pieces.get(behind.checked_sub(1)?)?;
+        Some(piece.due_ns(number))
+    }
+
+    fn push(&mut self, piece: Piece) {
+        if let Some(last) = self.pieces.last_mut()
+            && last.from == piece.from
+        {
+            *last = piece;
+        } else if self.pieces.len() < PIECES {
+            self.pieces.push(piece);
+        }
+    }
+}
+
+/// A rate that a schedule takes on.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    at: u64,
+    rate: Fps,
+    arrears: Arrears,
+}
+
 /// Schedule of one sender for one trial.
 #[derive(Debug)]
 pub struct Pacer {
     rate: Fps,
     arrears: Arrears,
     frames: u64,
+    /// When frame `from` is due: the first at this rate.
     base_ns: f64,
+    from: u64,
+    step: Option<Step>,
+    timetable: Timetable,
     start_ns: u64,
     done: u64,
     refused: u64,
@@ -74,6 +141,9 @@ impl Pacer {
             arrears,
             frames,
             base_ns: start_ns as f64,
+            from: 0,
+            step: None,
+            timetable: Timetable::even(rate, start_ns),
             start_ns,
             done: 0,
             refused: 0,
@@ -89,27 +159,42 @@ impl Pacer {
         }
     }
 
+    /// The same schedule with another rate from frame number `at` on.
+    #[must_use]
+    pub fn with_step(mut self, at: u64, rate: Fps, arrears: Arrears) -> Self {
+        self.step = Some(Step { at, rate, arrears });
+        self
+    }
+
     /// Frames to send now, at most `room`; moves the schedule when the sender fell too far
     /// behind. Zero before the next slot and after the last.
     pub fn due(&mut self, now_ns: u64, room: usize) -> usize {
         let now = now_ns as f64;
+        if let Some(step) = self.step.take_if(|step| step.at <= self.done) {
+            self.base_ns = self.slot_ns(step.at);
+            (self.from, self.rate, self.arrears) = (step.at, step.rate, step.arrears);
+            self.note();
+        }
         if self.is_done() || now < self.base_ns {
             return 0;
         }
-        let slots = ((now - self.base_ns) * self.rate.0 * 1e-9) as u64 + 1;
+        let slots = self.from + ((now - self.base_ns) * self.rate.0 * 1e-9) as u64 + 1;
         let backlog = slots.min(self.frames).saturating_sub(self.done);
         if backlog == 0 {
             return 0;
         }
+        // Frames behind the step have a distance of their own.
+        let before = self.step.map_or(backlog, |step| step.at - self.done);
+        let room = before.min(room as u64);
         let late_ns = now - self.slot_ns(self.done);
         if backlog > self.arrears.most {
             self.slip(now);
-            return self.arrears.kept.min(room as u64) as usize;
+            return self.arrears.kept.min(room) as usize;
         }
         if let Some(late) = &mut self.late_ns {
             late.saturating_record(late_ns.max(0.0) as u64);
         }
-        backlog.min(room as u64) as usize
+        backlog.min(room) as usize
     }
 
     /// Counts `sent` frames put on the wire, and `refused` slots given up without a frame.
@@ -124,6 +209,7 @@ impl Pacer {
         self.base_ns += length_ns as f64;
         self.rests += 1;
         self.rested_ns += length_ns;
+        self.note();
     }
 
     /// Whether every slot has been used.
@@ -134,6 +220,20 @@ impl Pacer {
     /// Slots used so far: the next sequence number.
     pub fn used(&self) -> u64 {
         self.done
+    }
+
+    /// When frames were due.
+    pub fn timetable(&self) -> &Timetable {
+        &self.timetable
+    }
+
+    /// Writes down when the next frames are due.
+    fn note(&mut self) {
+        self.timetable.push(Piece {
+            from: self.done,
+            at_ns: self.slot_ns(self.done),
+            rate: self.rate,
+        });
     }
 
     /// The sender's account, with `end_ns` the time it stopped.
@@ -173,13 +273,14 @@ impl Pacer {
 
     /// When frame number `n` is due.
     fn slot_ns(&self, n: u64) -> f64 {
-        self.base_ns + n as f64 * 1e9 / self.rate.0
+        self.base_ns + (n as f64 - self.from as f64) * 1e9 / self.rate.0
     }
 
     /// Moves the schedule so that only the allowed backlog remains at `now`.
     fn slip(&mut self, now: f64) {
         let keep = (self.arrears.kept - 1) as f64;
-        let base = now - (self.done as f64 + keep) * 1e9 / self.rate.0;
+        let due = self.done as f64 - self.from as f64 + keep;
+        let base = now - due * 1e9 / self.rate.0;
         let moved = base - self.base_ns;
         if moved <= 0.0 {
             return;
@@ -188,6 +289,7 @@ impl Pacer {
         self.slips += 1;
         self.slipped_ns += moved;
         self.slip_max_ns = self.slip_max_ns.max(moved);
+        self.note();
     }
 }
 

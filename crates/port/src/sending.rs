@@ -5,7 +5,7 @@ use std::time::Duration;
 use nicety_model::{Fps, PacingReport};
 
 use crate::engine::{SenderReport, TrialOrder, WorkerUse};
-use crate::pace::Arrears;
+use crate::pace::{Arrears, Pacer, Timetable};
 use crate::rest::Rest;
 
 /// Time between making the schedule and its first slot: threads start in between.
@@ -16,7 +16,7 @@ pub(crate) const LEARNING_FRAMES: u64 = 3;
 const OVERTIME: f64 = 0.05;
 
 /// What one port sent in one trial.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Sending {
     pub(crate) stream: u8,
     /// On the wire, those refused by the path's first ring included.
@@ -25,12 +25,15 @@ pub struct Sending {
     /// When the first frame left; 0 if none did.
     pub(crate) first_ns: u64,
     pub(crate) pacing: PacingReport,
+    /// When frames were due; empty where that is not known.
+    pub(crate) timetable: Timetable,
 }
 
 impl TrialOrder {
     /// Longest time of sending, whatever is still due then.
     pub(crate) fn longest_ns(&self) -> u64 {
-        (self.duration.as_nanos() as f64 * (1.0 + OVERTIME)) as u64 + 1_000_000
+        let duration = self.duration + self.then.map_or(Duration::ZERO, |then| then.duration);
+        (duration.as_nanos() as f64 * (1.0 + OVERTIME)) as u64 + 1_000_000
     }
 
     /// Rate of the schedule while it is not resting.
@@ -41,6 +44,19 @@ impl TrialOrder {
     /// What a late sender owes.
     pub(crate) fn arrears(&self) -> Arrears {
         Arrears::of(self.pace(), self.catch_up)
+    }
+
+    /// The schedule of a sender whose first frame is due at `start_ns`.
+    pub(crate) fn pacer(&self, start_ns: u64) -> Pacer {
+        let pacer = Pacer::new(self.pace(), self.arrears(), self.frames(), start_ns);
+        match self.then {
+            Some(then) => {
+                let rate = pace(then.load, self.rest);
+                // What was not sent in time before it is no load of this one.
+                pacer.with_step(self.frames_before(), rate, Arrears::of(rate, false))
+            }
+            None => pacer,
+        }
     }
 }
 

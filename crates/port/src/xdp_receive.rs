@@ -11,6 +11,7 @@ use crate::engine::{
 };
 use crate::error::PortError;
 use crate::marks::Made;
+use crate::pace::Timetable;
 use crate::sending::Sending;
 use crate::xdp::receive::Receiver;
 use crate::xdp::receivers::Receivers;
@@ -19,6 +20,8 @@ use crate::xdp::receivers::Receivers;
 pub trait Senders: Sized {
     /// Whether frames that the driver refuses are counted a second time, as taken.
     const REFUSED_TWICE: bool = false;
+    /// Whether the load may become another while a trial runs.
+    const STEPS: bool = false;
 
     /// Makes the frames. One thread sends per direction, on the first entries of `cpus`; with one
     /// entry, one thread sends for both.
@@ -123,6 +126,7 @@ impl<S: Senders> Opening<S> {
             interface: b.interface,
             senders: self.senders,
             receivers: self.receivers,
+            timetables: Vec::new(),
             mark: self.traffic.mark,
         }
     }
@@ -144,6 +148,8 @@ pub struct XdpReceiveEngine<S> {
     interface: String,
     pub(crate) senders: S,
     receivers: Receivers,
+    /// When the frames of the last trial were due, by stream.
+    timetables: Vec<Timetable>,
     mark: RunMark,
 }
 
@@ -162,6 +168,8 @@ impl<S: Senders> Engine for XdpReceiveEngine<S> {
         let directions = self.receivers.directions();
         let (sendings, workers) = self.senders.trial(directions, order, stop)?;
         self.receivers.drain(order)?;
+        let timetables = sendings.iter().map(|sending| sending.timetable.clone());
+        self.timetables = timetables.collect();
         let report = self
             .receivers
             .report(&sendings, workers, order, &self.interface)?;
@@ -173,6 +181,14 @@ impl<S: Senders> Engine for XdpReceiveEngine<S> {
             },
             ..report
         })
+    }
+
+    fn steps(&self) -> bool {
+        S::STEPS
+    }
+
+    fn timetables(&self) -> &[Timetable] {
+        &self.timetables
     }
 
     fn part(&self, spans: &[Range<u64>]) -> Option<Part> {

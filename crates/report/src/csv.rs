@@ -11,7 +11,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
 use nicety_model::{
-    BackToBack, CellResult, CurvePoint, HardwareLatency, LatencySummary, LossEntry, Run, WhoUse,
+    BackToBack, CellResult, CurvePoint, HardwareLatency, LatencySummary, LossEntry, Recovery,
+    ResetTime, Run, WhoUse,
 };
 
 use crate::document::csv::{self, Field, fields};
@@ -122,6 +123,37 @@ fn burst() -> [Field<BackToBack>; 10] {
     ]
 }
 
+/// Of system recovery.
+fn recovery() -> [Field<Recovery>; 11] {
+    fields![|r|
+        "recovery_overload_fps": r.overload_fps;
+        "recovery_overload_ratio": r.overload_ratio;
+        "recovery_overload_s": r.overload_s;
+        "recovery_then_fps": r.then_fps;
+        "recovery_trials": r.trials;
+        "recovery_overloaded": r.overloaded;
+        "recovery_not_recovered": r.not_recovered;
+        "recovery_s": r.recovery_s;
+        "recovery_low_s": r.recovery_interval_s.map(|ends| ends.0);
+        "recovery_high_s": r.recovery_interval_s.map(|ends| ends.1);
+        "recovery_at_least": r.at_least;
+    ]
+}
+
+/// Of a reset.
+fn reset() -> [Field<ResetTime>; 8] {
+    fields![|r|
+        "reset_by": r.by.in_words();
+        "reset_load_fps": r.load_fps;
+        "reset_trials": r.trials;
+        "reset_not_back": r.not_back;
+        "reset_s": r.outage_s;
+        "reset_low_s": r.outage_interval_s.map(|ends| ends.0);
+        "reset_high_s": r.outage_interval_s.map(|ends| ends.1);
+        "reset_by_loss_s": r.by_loss_s;
+    ]
+}
+
 /// A visit with the cell whose number it is a part of, which visits of the control cell are not.
 type Visit<'r> = (&'r CellResult, Option<&'r Group<'r>>);
 
@@ -153,6 +185,22 @@ fn busiest(cell: &CellResult) -> Option<&WhoUse> {
 /// A column that not every run has.
 type Column<'r> = (String, Box<dyn Fn(&Visit<'r>) -> String + 'r>);
 
+/// Columns of a part of the results that few runs have; none where this one has it not.
+fn part<'r, P: 'r, const N: usize>(
+    run: &Run,
+    of: fn(&CellResult) -> Option<&P>,
+    fields: [Field<P>; N],
+) -> Vec<Column<'r>> {
+    if !run.cells.iter().any(|cell| of(cell).is_some()) {
+        return Vec::new();
+    }
+    let column = |(name, field): Field<P>| -> Column<'r> {
+        let at = move |(cell, _): &Visit<'_>| of(cell).map(field).unwrap_or_default();
+        (name.to_owned(), Box::new(at))
+    };
+    fields.into_iter().map(column).collect()
+}
+
 /// Writes a header and one row per cell repeat in the order measured; visits of the control
 /// cell carry their number in `control_visit`. Behind the fixed columns come the latency
 /// percentiles of every load share measured in the run: `latency_50pct_p99_us`. Lists are
@@ -160,7 +208,8 @@ type Column<'r> = (String, Box<dyn Fn(&Visit<'r>) -> String + 'r>);
 /// Where numbers have intervals, or loads were judged over windows, these come last: `low_fps` to
 /// `visits` are of the cell and the same in its rows, `visit_low_fps` and what follows of the row.
 /// With several loss goals each has its columns behind all others: `goal_PDR_throughput_fps`. Then come
-/// those of bursts, of mixes and unusual headers, where there are any: `burst_frames`, `imix`, `size_594_lost`.
+/// those of bursts, recovery and reset, of mixes and unusual headers, where there are any: `burst_frames`,
+/// `recovery_s`, `reset_s`, `imix`, `size_594_lost`.
 ///
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
@@ -202,12 +251,9 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     for (name, field) in goals::columns(&run.cells) {
         columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
     }
-    let bursts = run.cells.iter().any(|cell| cell.back_to_back.is_some());
-    for (name, field) in burst().into_iter().filter(|_| bursts) {
-        let at =
-            move |(cell, _): &Visit<'_>| cell.back_to_back.as_ref().map(field).unwrap_or_default();
-        columns.push((name.to_owned(), Box::new(at)));
-    }
+    columns.extend(part(run, |cell| cell.back_to_back.as_ref(), burst()));
+    columns.extend(part(run, |cell| cell.recovery.as_ref(), recovery()));
+    columns.extend(part(run, |cell| cell.reset.as_ref(), reset()));
     for (name, field) in traffic::columns(&run.cells) {
         columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
     }

@@ -16,6 +16,8 @@ mod legend;
 mod loss;
 pub(crate) mod machine;
 mod parameters;
+mod recovery;
+mod reset;
 mod sizes;
 mod throughput;
 mod trials;
@@ -199,6 +201,8 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     doc.section("curve", "Curve", curve::blocks(groups));
     doc.section("goals", "Throughput by loss goal", goals::blocks(groups));
     doc.section("bursts", "Bursts", bursts::blocks(groups));
+    doc.section("recovery", "System recovery", recovery::blocks(groups));
+    doc.section("reset", "Reset", reset::blocks(groups));
     doc.section("sizes", "Frames of each size", sizes::blocks(groups));
     cells::users(doc, groups);
     let terminal = doc.medium == Medium::Terminal;

@@ -9,7 +9,9 @@ use nicety_host::programs::Programs;
 use nicety_host::roots::ProcRoot;
 use nicety_host::tasks::label_of;
 use nicety_model::note::{MachineNote, TrialNote};
-use nicety_model::{BuiltPath, BuiltThread, CellKey, CellResult, Disturbance, Fps, LimitKey};
+use nicety_model::{
+    BuiltPath, BuiltThread, CellKey, CellResult, Disturbance, Fps, LimitKey, Purpose,
+};
 use nicety_paths::{Coupling, Path};
 use nicety_port::Stop;
 use nicety_port::probes::Stamps;
@@ -26,7 +28,7 @@ use crate::machine::Machine;
 use crate::paths::Paths;
 use crate::record::Record;
 use crate::setup_error::SetupError;
-use crate::{stamps, tester_limit};
+use crate::{resets, stamps, tester_limit};
 
 /// Programs that are written down as having used the CPUs.
 const PROGRAMS: usize = 5;
@@ -141,6 +143,15 @@ impl Bench {
         if !fates::are_followed(key) {
             cell.without_fates();
         }
+        record.note(resets::left_out(
+            &mut cell,
+            &visit.plan,
+            path,
+            engine.as_ref(),
+        ));
+        // Resets come last, and what is known of the path may not hold behind them.
+        let built = built(path, placement);
+        let mut used = None;
         let mut fates = fates::of(&visit.plan, key, path, engine.as_ref());
         if let Some(Err(why)) = &fates {
             let why = why.to_string();
@@ -163,6 +174,9 @@ impl Bench {
             .hopping(hops.as_mut())
             .probing(prober.as_ref());
         while let Some(step) = cell.next() {
+            if step.purpose == Purpose::Reset && used.is_none() {
+                used = Some((Programs::read(&proc), begun.elapsed()));
+            }
             let left = Duration::from_secs_f64(cell.left().seconds);
             observer.on(Event::Left(visit.rest + left));
             observer.on(Event::Trial {
@@ -181,6 +195,7 @@ impl Bench {
                 purpose: step.purpose,
                 load: step.load,
                 duration: step.duration,
+                then: step.then,
                 window: step.window,
             };
             let trial = trials.run(&ask, stop)?;
@@ -193,8 +208,9 @@ impl Bench {
                 bounds: cell.bounds(),
             });
         }
-        let used = Programs::read(&proc);
-        let mut programs = used.since(&programs, begun.elapsed(), std::process::id(), &own);
+        let was_reset = used.is_some();
+        let (used, elapsed) = used.unwrap_or_else(|| (Programs::read(&proc), begun.elapsed()));
+        let mut programs = used.since(&programs, elapsed, std::process::id(), &own);
         programs.truncate(PROGRAMS);
         let disturbance = Disturbance {
             stalls_ms_per_s: cell.stalls_ms_per_s(),
@@ -211,8 +227,11 @@ impl Bench {
             in_sender: path.facts().coupling == Coupling::SenderContext,
             drift: None,
             disturbance: Some(disturbance),
-            built: built(path, placement),
+            built,
         });
+        if was_reset {
+            paths.forget();
+        }
         record.dir.append_cell(&result)?;
         Ok(result)
     }

@@ -21,6 +21,7 @@ mod paths;
 pub mod probe;
 mod record;
 pub mod request;
+mod resets;
 pub mod session;
 mod setup;
 mod setup_error;

@@ -166,6 +166,13 @@ impl Paths {
         self.failed = Some((key.path_name(), error));
     }
 
+    /// Does not keep the path of the last cell: it was reset, and is made anew for whoever wants it.
+    pub fn forget(&mut self) {
+        if let Some(now) = &mut self.now {
+            now.keep = Keep::Never;
+        }
+    }
+
     /// Gives up what is not worth keeping, or is not quiet, before something else is measured.
     pub fn rest(&mut self) {
         self.now = self.now.take().filter(|now| now.keep.is_quiet());

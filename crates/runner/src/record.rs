@@ -75,6 +75,8 @@ impl Record {
             goals: &self.plan.search.goals,
             latency_load: &self.plan.search.latency_load,
             bursts: self.plan.search.bursts,
+            recovery: self.plan.search.recovery,
+            reset: self.plan.search.reset,
             settings: self.settings,
             visits: self.visits(),
             cells: &self.cells,

@@ -32,7 +32,7 @@ use crate::paths::Paths;
 use crate::record::{Clock, Record};
 use crate::request::{Place, Request};
 use crate::sockets::{Making, SocketRun};
-use crate::{fates, setup, stamps};
+use crate::{fates, resets, setup, stamps};
 
 /// A session under way.
 pub struct Session {
@@ -88,6 +88,7 @@ impl Session {
         plan.search.preset = Some(preset);
         let mut settings = Settings::of_plan(preset, &plan.search);
         let fateless = fates::possible(&plan, &mut settings)?;
+        let (engine, stepping) = resets::engine(engine, &plan);
         let refused: Vec<SkippedCell> = plan
             .unavailable_cells()
             .chain(plan.unavailable_sock_cells())
@@ -114,6 +115,7 @@ impl Session {
                 meta.notes
                     .extend(machine.placement.notes.iter().cloned().chain(unwatched));
                 meta.notes.extend(fateless);
+                meta.notes.extend(stepping);
                 meta.notes.extend(machine.rest_note());
                 meta.notes.extend(flows::few(&plan).map(Note::from));
                 let toml = plan.to_toml();

@@ -65,6 +65,7 @@ fn ask(load: Fps, index: u32) -> TrialSpec {
         purpose: Purpose::WarmUp,
         load,
         duration: TRIAL,
+        then: None,
         window: None,
     }
 }

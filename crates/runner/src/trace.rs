@@ -125,6 +125,7 @@ impl Tracer {
         let order = TrialOrder {
             load: rate,
             duration: Duration::from_secs_f64(frames as f64 / rate.0),
+            then: None,
             drain_max: DRAIN_MAX,
             drain_quiet: DRAIN_QUIET,
             trial: self.counter,

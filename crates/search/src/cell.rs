@@ -18,10 +18,12 @@ mod invalid;
 mod left;
 mod level;
 mod record;
+mod recovery;
 
 use std::time::Duration;
 
 use nicety_model::note::SearchNote;
+use nicety_model::recovery::Then;
 use nicety_model::{
     ConfirmResult, CurvePoint, Fps, LossGoal, Note, Purpose, SearchBounds, StreamCounts,
     TrialRecord,
@@ -31,6 +33,8 @@ use crate::burst::BurstSearch;
 use crate::goal::GoalError;
 use crate::machine::{Left, Search};
 use crate::preset::{DEFAULT_MIN_LOAD, Settings};
+use crate::recovery::RecoveryTrials;
+use crate::reset::ResetTrials;
 
 pub use evidence::CellContext;
 
@@ -41,6 +45,10 @@ pub const LATENCY_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 const SAME_LOAD: f64 = 1e-9;
 /// Shares of the rate under overload between which an earlier visit's result is believed.
 const NEAR_CAPACITY: (f64, f64) = (0.85, 1.05);
+/// Time that a path has to come back from a reset where it does not say.
+const RESET_LIMIT: Duration = Duration::from_secs(60);
+/// Seconds that a trial with a reset mostly takes.
+const RESET_S: f64 = 3.0;
 /// Share of a cell's wall time in which frames are sent, or the search thinks it does.
 const TRAFFIC_SHARE: f64 = 0.9;
 
@@ -63,6 +71,12 @@ pub struct CellPlan {
     pub curve: bool,
     /// Searches for the longest burst without loss; 0 for none.
     pub bursts: u32,
+    /// Length of the overload before each trial of system recovery; zero for none of them.
+    pub recovery: Duration,
+    /// Resets of the path; 0 for none.
+    pub resets: u32,
+    /// Time that the path has to come back from one.
+    pub reset_limit: Duration,
     /// Length of each latency trial.
     pub latency_trial: Duration,
     /// Lower bound of an earlier repeat or visit.
@@ -92,6 +106,9 @@ impl CellPlan {
             latency_shares: LATENCY_SHARES.to_vec(),
             curve: false,
             bursts: 0,
+            recovery: Duration::ZERO,
+            resets: 0,
+            reset_limit: RESET_LIMIT,
             latency_trial: Duration::from_secs(1),
             expect: None,
             expect_further: Vec::new(),
@@ -110,7 +127,8 @@ impl CellPlan {
         let around = self.warm_up
             + self.settings.confirm
             + self.settings.fate
-            + self.latency_trial * self.latency_shares.len() as u32;
+            + self.latency_trial * self.latency_shares.len() as u32
+            + Duration::from_secs_f64(self.beyond().seconds);
         let left = budget.mul_f64(TRAFFIC_SHARE).saturating_sub(around);
         self.settings.timeout = left
             .max(self.settings.timeout / 2)
@@ -127,6 +145,8 @@ impl CellPlan {
         self.settings.fate = Duration::ZERO;
         self.latency_shares.clear();
         self.bursts = 0;
+        self.recovery = Duration::ZERO;
+        self.resets = 0;
         self
     }
 
@@ -145,7 +165,21 @@ impl CellPlan {
             }
         }
         trials += BurstSearch::new(self.max, self.bursts).left();
-        Left { trials, seconds }
+        let beyond = self.beyond();
+        Left {
+            trials: trials + beyond.trials,
+            seconds: seconds + beyond.seconds,
+        }
+    }
+
+    /// Those of recovery and reset.
+    fn beyond(&self) -> Left {
+        let recovery = RecoveryTrials::new(self.recovery);
+        Left {
+            trials: recovery.left() + self.resets,
+            seconds: f64::from(recovery.left()) * recovery.each_s()
+                + f64::from(self.resets) * RESET_S,
+        }
     }
 }
 
@@ -160,6 +194,8 @@ pub struct Step {
     pub duration: Duration,
     /// Length of the windows by which it is judged.
     pub window: Option<Duration>,
+    /// What the load becomes after that, in the same trial.
+    pub then: Option<Then>,
     /// Number of the trial within the cell's repeat, from 1.
     pub index: u32,
 }
@@ -176,8 +212,12 @@ enum Stage {
     Latency(usize),
     /// Bursts, until their search ends.
     Burst,
+    /// Overloads that end.
+    Recovery,
     /// The number of a trial of fates, from 0.
     Fate(usize),
+    /// Resets: last, because the path may not be the same afterwards.
+    Reset,
     Ended,
 }
 
@@ -224,6 +264,8 @@ pub struct Cell {
     curve: Vec<CurvePoint>,
     hardware: Vec<nicety_model::HardwareLatency>,
     bursts: BurstSearch,
+    recoveries: RecoveryTrials,
+    resets: ResetTrials,
     /// Trials of fates.
     fates: Vec<TrialRecord>,
     notes: Vec<Note>,
@@ -248,6 +290,8 @@ impl Cell {
         let nearest_ns = plan.nearest_ns.unwrap_or(f64::INFINITY);
         Ok(Self {
             bursts: BurstSearch::new(plan.max, plan.bursts),
+            recoveries: RecoveryTrials::new(plan.recovery),
+            resets: ResetTrials::new(plan.resets),
             plan,
             search,
             stage,
@@ -287,6 +331,7 @@ impl Cell {
             let judged = settings.judges_windows();
             judged.then(|| crate::edge::window::of(load.0, settings.loss_ratio))
         };
+        let mut then = None;
         let (purpose, load, duration, window) = match self.stage() {
             Stage::WarmUp => {
                 let load = self.plan.max;
@@ -314,10 +359,16 @@ impl Cell {
                 let (load, duration) = self.burst(self.bursts.next()?);
                 (Purpose::Burst, load, duration, None)
             }
+            Stage::Recovery => {
+                let (load, duration, after) = self.overloading(self.level()?);
+                then = Some(after);
+                (Purpose::Recovery, load, duration, None)
+            }
             Stage::Fate(number) => {
                 let (of, load) = *self.fates_wanted().get(number)?;
                 (Purpose::Fate { of }, load, settings.fate, None)
             }
+            Stage::Reset => (Purpose::Reset, self.level()?, self.plan.reset_limit, None),
             Stage::Ended => return None,
         };
         Some(Step {
@@ -325,6 +376,7 @@ impl Cell {
             load,
             duration,
             window,
+            then,
             index: self.index + 1,
         })
     }
@@ -362,9 +414,15 @@ impl Cell {
                 return;
             }
         }
-        if self.stage() == Stage::Burst {
-            self.bursts.observe(bursts::shot(record));
-            self.stage = Stage::Burst;
+        let stage = self.stage();
+        match stage {
+            Stage::Burst => self.bursts.observe(bursts::shot(record)),
+            Stage::Recovery => self.recovered(record),
+            Stage::Reset => self.was_reset(record),
+            _ => {}
+        }
+        if let Stage::Burst | Stage::Recovery | Stage::Reset = stage {
+            self.stage = stage;
             return;
         }
         if !self.tells_fates(record) && !self.counts(record) {
@@ -405,7 +463,7 @@ impl Cell {
                 self.stage = Stage::Latency(number + 1);
             }
             // Observed above.
-            Stage::Burst => {}
+            Stage::Burst | Stage::Recovery | Stage::Reset => {}
             Stage::Fate(number) => {
                 self.fates.push(light(record));
                 self.stage = Stage::Fate(number + 1);

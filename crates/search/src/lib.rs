@@ -22,6 +22,8 @@ pub mod machine;
 pub mod mlr;
 pub mod order;
 pub mod preset;
+pub mod recovery;
+pub mod reset;
 pub mod run;
 pub mod schedule;
 pub mod several;

@@ -10,7 +10,7 @@ use crate::cell::CellPlan;
 use crate::preset::Settings;
 use crate::schedule::{Marks, Next, Outline, Schedule, Task};
 use crate::stats::median;
-use crate::{burst, summary, visits};
+use crate::{burst, reset, summary, visits};
 
 /// Wall time a trial takes beyond its sending: start, drain, counters.
 const TRIAL_OVERHEAD_S: f64 = 0.1;
@@ -38,6 +38,10 @@ pub struct RunView<'a> {
     pub latency_load: &'a [u32],
     /// Whether the longest burst without loss is searched for.
     pub bursts: bool,
+    /// Time of overload of the trials of system recovery; zero for none of them.
+    pub recovery: Duration,
+    /// Whether paths are reset.
+    pub reset: bool,
     /// Visits of every cell.
     pub visits: u32,
     /// Its cells, in the plan's order.
@@ -61,7 +65,7 @@ impl RunView<'_> {
     /// The order of the remaining work. `time_box` is for the whole run.
     pub fn schedule(&self, seed: u64, time_box: Option<Duration>) -> Schedule {
         let mut plan = CellPlan::new(self.settings, UNKNOWN_LIMIT);
-        plan.bursts = if self.bursts { burst::REPEATS } else { 0 };
+        self.beyond(&mut plan);
         let outline = Outline {
             repeats: self.visits,
             seed,
@@ -111,6 +115,13 @@ impl RunView<'_> {
         }
     }
 
+    /// Adds what is measured beyond throughput and latency.
+    fn beyond(&self, plan: &mut CellPlan) {
+        plan.bursts = if self.bursts { burst::REPEATS } else { 0 };
+        plan.recovery = self.recovery;
+        plan.resets = if self.reset { reset::REPEATS } else { 0 };
+    }
+
     fn further(&self, schedule: &Schedule, elapsed_s: f64) -> Option<Next> {
         if !self.is_one_of_several() {
             return None;
@@ -151,9 +162,7 @@ impl RunView<'_> {
             plan.latency_shares = shares.collect();
             plan.curve = true;
         }
-        if self.bursts {
-            plan.bursts = burst::REPEATS;
-        }
+        self.beyond(&mut plan);
         // What stands for all visits is measured when all are made.
         if task.control.is_some() || by_windows && task.repeat != self.visits {
             plan = plan.brief();

@@ -312,6 +312,8 @@ impl Sut {
             latency_us: None,
             cpu: None,
             loss_ledger: Vec::new(),
+            step: None,
+            outage: None,
             passed: Vec::new(),
             notes: Vec::new(),
         }

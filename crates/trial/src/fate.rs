@@ -35,6 +35,7 @@ impl Trials<'_> {
         let order = TrialOrder {
             load,
             duration: Duration::from_secs_f64(RECEIPT_FRAMES / load.0),
+            then: None,
             drain_max: DRAIN_MAX,
             drain_quiet: DRAIN_QUIET,
             trial: self.counter,

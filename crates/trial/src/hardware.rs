@@ -76,6 +76,7 @@ mod tests {
             purpose: Purpose::Latency { load_ratio: 0.9 },
             load: Fps(990.0),
             duration: Duration::from_secs(1),
+            then: None,
             window: None,
         };
         let mut record = record::broken(&spec, Duration::ZERO, Duration::ZERO, String::new());
@@ -133,6 +134,7 @@ mod tests {
         let order = TrialOrder {
             load: Fps(1.0),
             duration: Duration::ZERO,
+            then: None,
             drain_max: Duration::ZERO,
             drain_quiet: Duration::ZERO,
             trial: 0,

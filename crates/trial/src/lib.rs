@@ -9,8 +9,10 @@ mod hops;
 mod loss_ledger;
 mod passed;
 mod record;
+mod reset;
 mod resting;
 mod stalls;
+mod step;
 mod windows;
 
 use std::time::Duration;
@@ -21,6 +23,7 @@ use nicety_host::roots::{FactError, ProcRoot};
 use nicety_host::softnet::SoftnetSample;
 use nicety_host::tasks::label_of;
 use nicety_model::interval::LatencyHistogram;
+use nicety_model::recovery::Then;
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
 use nicety_paths::counters::PathCounters;
 use nicety_paths::path::Path;
@@ -60,9 +63,31 @@ pub struct TrialSpec {
     pub load: Fps,
     /// Length.
     pub duration: Duration,
+    /// What the load becomes after that, in the same trial.
+    pub then: Option<Then>,
     /// Length of the windows over which loss is counted, see [`nicety_model::Windows`]; rounded up
     /// to what the engine can tell apart. None are counted without it.
     pub window: Option<Duration>,
+}
+
+impl TrialSpec {
+    /// Length in seconds, with the load that it becomes.
+    fn total_s(&self) -> f64 {
+        let then = self.then.map_or(Duration::ZERO, |then| then.duration);
+        (self.duration + then).as_secs_f64()
+    }
+
+    /// Load on average over that time.
+    fn mean(&self) -> Fps {
+        let frames = |load: Fps, duration: Duration| load.0 * duration.as_secs_f64();
+        match self.then {
+            None => self.load,
+            Some(then) => {
+                let all = frames(self.load, self.duration) + frames(then.load, then.duration);
+                Fps(all / self.total_s())
+            }
+        }
+    }
 }
 
 /// Why there is no record of a trial.
@@ -233,6 +258,9 @@ impl<'a> Trials<'a> {
     /// # Errors
     /// [`TrialError::Interrupted`] when `stop` was set before the end, and a part of a trial does not count.
     pub fn run(&mut self, spec: &TrialSpec, stop: &Stop) -> Result<TrialRecord, TrialError> {
+        if spec.purpose == Purpose::Reset {
+            return self.reset(spec, stop);
+        }
         let of = match spec.purpose {
             Purpose::Fate { of } => Some(of),
             _ => None,
@@ -247,6 +275,7 @@ impl<'a> Trials<'a> {
         let order = TrialOrder {
             load: spec.load,
             duration: spec.duration,
+            then: spec.then,
             drain_max: DRAIN_MAX,
             drain_quiet: match spec.purpose {
                 Purpose::Burst => BURST_PAUSE,
@@ -255,10 +284,14 @@ impl<'a> Trials<'a> {
             trial: self.counter,
             rest: self.memory.rest(self.rest, spec.load.0),
             catch_up: overload(spec.purpose),
-            numbers: noting || self.numbers,
+            numbers: noting || self.numbers || spec.then.is_some(),
         };
         let started = nicety_host::clock::unix_time();
         let start = nicety_host::clock::monotonic();
+        if spec.then.is_some() && !self.engine.steps() {
+            let why = "this engine cannot change its load while a trial runs".to_owned();
+            return Ok(record::broken(spec, started, start, why));
+        }
         let near = self.wait_until_near(stop);
         let watch = self.watch();
         let before = match self.before(&watch) {
@@ -302,6 +335,7 @@ impl<'a> Trials<'a> {
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
         let mut record = record::of(spec, &report);
+        record.step = step::of(&order, self.engine);
         if let Some(hardware) = hardware {
             hardware::add(&mut record, hardware);
         }
@@ -413,7 +447,10 @@ fn as_far_as_it_went(mut report: EngineReport) -> EngineReport {
 
 /// Whether a trial is to send as many frames as it can, and not to judge its load.
 fn overload(purpose: Purpose) -> bool {
-    matches!(purpose, Purpose::WarmUp | Purpose::Burst)
+    matches!(
+        purpose,
+        Purpose::WarmUp | Purpose::Burst | Purpose::Recovery
+    )
 }
 
 /// What stands in the way before the first frame.

@@ -204,7 +204,7 @@ fn empty(spec: &TrialSpec) -> TrialRecord {
         index: spec.index,
         purpose: spec.purpose,
         load_fps: spec.load.0,
-        duration_s: spec.duration.as_secs_f64(),
+        duration_s: spec.total_s(),
         wall_s: 0.0,
         started_unix_s: 0.0,
         validity: Validity::Valid,
@@ -223,6 +223,8 @@ fn empty(spec: &TrialSpec) -> TrialRecord {
         cpu: None,
         loss_ledger: Vec::new(),
         fate: None,
+        step: None,
+        outage: None,
         passed: Vec::new(),
         notes: Vec::new(),
     }
@@ -259,12 +261,12 @@ fn validity(spec: &TrialSpec, report: &EngineReport) -> Validity {
         }
         // A burst is as fast as it can be.
         let burst = spec.purpose == Purpose::Burst;
-        if !burst && between_rests(sender) < spec.load.0 * (1.0 - LOAD_TOLERANCE) {
+        if !burst && between_rests(sender) < spec.mean().0 * (1.0 - LOAD_TOLERANCE) {
             return Validity::LoadMissed {
                 why: format!(
                     "offered {} of {} frames/s; the schedule slipped {}, by {:.1} ms in all",
                     short(pacing.offered_fps),
-                    short(spec.load.0),
+                    short(spec.mean().0),
                     plural(pacing.slips, "time"),
                     pacing.slipped_s * 1e3
                 ),

@@ -130,6 +130,10 @@ notes! {
         EngineByTraffic { engine: String }
             => ("Mixes of sizes, IPv6, TCP, DSCP, VLAN tags of the plan, and flows by popularity use the engine \
                  {engine}. The other engines do not send such frames."),
+
+        "N025" "engine-by-recovery" Info Condition
+        EngineByRecovery { engine: String }
+            => ("The engine is {engine}, because it can lower its load within a trial, as system recovery needs it."),
     }
 }
 

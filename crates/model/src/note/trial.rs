@@ -29,5 +29,13 @@ notes! {
         "N075" "fates-unknown" Info Condition
         FatesUnknown { why: String }
             => ("What became of each lost frame was not found out: {why}. Counters alone say where frames were lost."),
+
+        "N076" "recovery-unknown" Caution Problem
+        RecoveryUnknown { why: String }
+            => ("System recovery was not measured: {why}."),
+
+        "N077" "reset-unknown" Caution Problem
+        ResetUnknown { why: String }
+            => ("The reset time was not measured: {why}."),
     }
 }

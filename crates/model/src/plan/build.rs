@@ -1,5 +1,7 @@
 //! Plans made without a file: the default run, and what flags change.
 
+use std::time::Duration;
+
 use crate::fate::FateMode;
 use crate::frame::{Direction, FrameSize, RFC2544_SIZES};
 use crate::interface_name::{BadInterfaceName, LONGEST_INTERFACE_NAME, check_interface_name};
@@ -29,6 +31,8 @@ impl Plan {
                 goals: Vec::new(),
                 latency_load: Vec::new(),
                 bursts: false,
+                recovery: Duration::ZERO,
+                reset: false,
                 repeats: 1,
                 confirm: None,
                 fate: FateMode::Auto,
@@ -110,6 +114,18 @@ impl Plan {
     /// The same plan with a search for the longest burst without loss in every cell: `--bursts`.
     pub fn with_bursts(mut self) -> Self {
         self.search.bursts = true;
+        self
+    }
+
+    /// The same plan with system recovery measured in every cell, after so long an overload: `--recovery`.
+    pub fn with_recovery(mut self, overload: Duration) -> Self {
+        self.search.recovery = overload;
+        self
+    }
+
+    /// The same plan with a reset of every cell's path: `--reset`.
+    pub fn with_reset(mut self) -> Self {
+        self.search.reset = true;
         self
     }
 

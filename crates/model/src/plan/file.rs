@@ -1,6 +1,8 @@
 //! A plan as it stands in a file: what [`Plan::parse`](crate::Plan::parse) reads,
 //! [`Plan::to_toml`](crate::Plan::to_toml) writes and `plan.schema.json` describes.
 
+use std::time::Duration;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use toml::Spanned;
@@ -11,6 +13,7 @@ use crate::mix::Mix;
 use crate::path::Cpus;
 use crate::plan::goals::GoalFile;
 use crate::plan::{MAX_FLOWS, MAX_NEIGHBOURS, MAX_REPEATS, PathParams, Preset, SockClient};
+use crate::recovery::{MAX_OVERLOAD, MIN_OVERLOAD};
 use crate::sock::{Family, SockTest};
 use crate::source::{EMPTY, List, Raw, Time, Top, Wrong, written_as_list};
 use crate::traffic::{MAX_NEW_FLOWS, Popularity, Tags, Transport};
@@ -117,6 +120,11 @@ pub(super) struct SearchFile {
     /// Whether the longest burst without loss is searched for in every cell, and with it the depth of the
     /// path's buffer (RFC 9004).
     pub(super) bursts: Option<bool>,
+    /// How long every cell's path is overloaded to measure system recovery (RFC 2544 §26.5), with its unit, as in
+    /// `60s`; `0s` for none.
+    pub(super) recovery: Option<OverloadTime>,
+    /// Whether every cell's path is reset to see how long it is down (RFC 2544 §26.6, RFC 6201).
+    pub(super) reset: Option<bool>,
     /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
     /// `drops` in any case, `off` never; `hops` as `drops`, and how long frames are where.
     pub(super) fate: Option<FateMode>,
@@ -309,6 +317,31 @@ kind!(
         }
     }
 );
+
+/// `recovery`: how long the path is overloaded; zero for never.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+pub(super) struct OverloadTime(#[schemars(with = "String")] pub(super) Duration);
+
+kind!(
+    OverloadTime,
+    "a duration in quotes, as in recovery = \"60s\"",
+    |raw| {
+        let Time(time) = Time::of(raw)?;
+        match time.is_zero() || (MIN_OVERLOAD..=MAX_OVERLOAD).contains(&time) {
+            true => Ok(Self(time)),
+            false => Err(Wrong::value(
+                "recovery = {value} is not between 1s and 10m",
+                "write \"60s\", as RFC 2544 asks for, or \"0s\" for none",
+            )),
+        }
+    }
+);
+
+impl Serialize for OverloadTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Time(self.0).serialize(serializer)
+    }
+}
 
 /// `confidence`: how sure a mean must be, level and width in per cent.
 #[derive(Debug, Clone, Copy)]

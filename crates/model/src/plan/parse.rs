@@ -1,5 +1,7 @@
 //! Parses text into a checked [`Plan`].
 
+use std::time::Duration;
+
 use crate::frame::FrameSize;
 use crate::plan::cells::thousands;
 use crate::plan::file::{NAME_CHARS, NO_PATH, PlanFile, TABLES};
@@ -92,6 +94,8 @@ impl PlanFile {
                 plan = plan.with_latency_load(loads);
             }
             plan.search.bursts = search.bursts.unwrap_or(false);
+            plan.search.recovery = search.recovery.map_or(Duration::ZERO, |time| time.0);
+            plan.search.reset = search.reset.unwrap_or(false);
             plan.search.fate = search.fate.unwrap_or_default();
             if let Some(repeats) = search.repeats {
                 plan.search.repeats = repeats.0;

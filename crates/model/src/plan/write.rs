@@ -5,8 +5,8 @@ use toml::Spanned;
 use crate::fate::FateMode;
 use crate::path::Cpus;
 use crate::plan::file::{
-    Confidence, Dscp, LossShare, Name, NewFlows, PlanFile, PopularityText, SearchFile, SockFile,
-    TagsText, TrafficFile,
+    Confidence, Dscp, LossShare, Name, NewFlows, OverloadTime, PlanFile, PopularityText,
+    SearchFile, SockFile, TagsText, TrafficFile,
 };
 use crate::plan::path::{Interface, PathKind};
 use crate::plan::{HowOften, PathParams, PathPlan, Plan, SockClient, SockPlan};
@@ -57,6 +57,10 @@ impl From<&Plan> for PlanFile {
             goals: list(&search.goals),
             latency_load: list(&search.latency_load),
             bursts: search.bursts.then_some(true),
+            recovery: Some(search.recovery)
+                .filter(|time| !time.is_zero())
+                .map(OverloadTime),
+            reset: search.reset.then_some(true),
             repeats: Some(search.repeats.into()),
             confirm: search.confirm.map(Time),
             fate: (search.fate != FateMode::default()).then_some(search.fate),

@@ -81,6 +81,7 @@ pub fn order(load: Fps, duration: Duration, trial: u8) -> TrialOrder {
     TrialOrder {
         load,
         duration,
+        then: None,
         drain_max: Duration::from_millis(500),
         drain_quiet: Duration::from_millis(40),
         trial,

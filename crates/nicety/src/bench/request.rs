@@ -100,6 +100,12 @@ fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
     if args.bursts {
         plan = plan.with_bursts();
     }
+    if let Some(overload) = args.recovery {
+        plan = plan.with_recovery(overload);
+    }
+    if args.reset {
+        plan = plan.with_reset();
+    }
     if let Some(fate) = args.fate {
         plan = plan.with_fate(fate);
     }

@@ -9,6 +9,7 @@ use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_model::curve::{MAX_LOAD_PERCENT, WHOLE_CURVE};
 use nicety_model::mix::MixError;
 use nicety_model::plan::Preset;
+use nicety_model::recovery::{MAX_OVERLOAD, MIN_OVERLOAD};
 use nicety_model::{EngineChoice, FateMode, Mix, Verdict};
 use nicety_port::probes::Stamps;
 
@@ -41,7 +42,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "MIX", value_parser = mix, help_heading = heading::WHAT)]
     pub imix: Vec<Mix>,
     /// Go on with an interrupted run.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "imix", "preset", "latency_load", "bursts", "fate", "seed"], help_heading = heading::WHAT)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "imix", "preset", "latency_load", "bursts", "recovery", "reset", "fate", "seed"], help_heading = heading::WHAT)]
     pub resume: Option<PathBuf>,
     /// Send and count with this engine.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = words::ENGINE, help_heading = heading::HOW)]
@@ -60,6 +61,15 @@ pub struct BenchArgs {
     /// buffer (RFC 9004). Without it, the plan decides.
     #[arg(long, help_heading = heading::HOW)]
     pub bursts: bool,
+    /// Overload every path too, then halve the load, and see how long frames are lost (system recovery, RFC 2544
+    /// §26.5). Engine auto is af_packet then. Without it, the plan decides.
+    #[arg(long, value_name = "OVERLOAD", num_args = 0..=1, require_equals = true, default_missing_value = "60s",
+        value_parser = overload, help_heading = heading::HOW)]
+    pub recovery: Option<Duration>,
+    /// Reset every path too, and see how long no frame passes (RFC 2544 §26.6, RFC 6201). Bridges, switches that
+    /// nicety starts and guests can be reset. Without it, the plan decides.
+    #[arg(long, help_heading = heading::HOW)]
+    pub reset: bool,
     /// Follow lost frames to where the kernel drops them, and with hops find out where frames wait, in trials of
     /// their own. Without it, the plan decides.
     #[arg(long, value_name = "MODE", value_parser = words::FATE, help_heading = heading::HOW)]
@@ -123,6 +133,12 @@ fn latency_load(text: &str) -> Result<Vec<u32>, String> {
         .ok_or_else(|| {
             format!("write per cent of the throughput up to {MAX_LOAD_PERCENT}, as in 0,50,90,120, or curve")
         })
+}
+
+/// `--recovery`: how long the path is overloaded.
+fn overload(text: &str) -> Result<Duration, String> {
+    let wrong = "is not between 1s and 10m; RFC 2544 asks for 60s";
+    time(text, MIN_OVERLOAD..=MAX_OVERLOAD, wrong)
 }
 
 /// `--imix`.

@@ -96,6 +96,37 @@ fn a_message_stays_on_one_line_whatever_it_quotes() {
 }
 
 #[test]
+fn overloads_that_cannot_be_meant() {
+    for (time, why) in [
+        (
+            "0.5s",
+            "\"0.5s\" is not between 1s and 10m; RFC 2544 asks for 60s",
+        ),
+        (
+            "1h",
+            "\"1h\" is not between 1s and 10m; RFC 2544 asks for 60s",
+        ),
+        (
+            "60",
+            "\"60\" has no unit; write \"60s\" for seconds (ms, s, m or h)",
+        ),
+        (
+            "",
+            "\"\" is no duration; write a number and ms, s, m or h, as in \"30s\"",
+        ),
+    ] {
+        let given = format!("--recovery={time}");
+        let line = refuse(None, &[&given]);
+        assert!(line.contains(why), "{line}");
+    }
+    // What a run had is in its plan.
+    for flag in ["--recovery", "--reset"] {
+        let line = refuse(None, &["--resume", "runs/mine", flag]);
+        assert!(line.contains(flag) && line.contains("--resume"), "{line}");
+    }
+}
+
+#[test]
 fn ports_that_cannot_be_meant() {
     for (ports, line) in [
         (

@@ -137,7 +137,8 @@ fn ports_are_measured_and_left_as_they_were() {
     let before = lab.state();
     let run = dir.path().join("run");
     let ended = undisturbed(&run, || {
-        let ended = lab.inside(bench(dir.path(), &["--ports", "p0,p1"])).run();
+        let words = ["--ports", "p0,p1", "--reset"];
+        let ended = lab.inside(bench(dir.path(), &words)).run();
         ended.assert_code(0);
         lab.assert_state(&before);
         ended
@@ -152,6 +153,8 @@ fn ports_are_measured_and_left_as_they_were() {
             "control codes: {text:?}"
         );
     }
+    let why = "The reset time was not measured: nothing in a path of kind ports can be reset.";
+    assert!(ended.stdout.contains(why), "{}", ended.stdout);
     // 40 Mbit/s on layer 2 without the FCS; a token bucket has a burst, hence the margin.
     let cell = &lines(&run.join("cells.jsonl"))[0];
     let rate = cell["throughput_l2_mbps"].as_f64().unwrap();
@@ -167,6 +170,34 @@ fn ports_are_measured_and_left_as_they_were() {
         .run();
     check_json(&again.assert_code(0).stdout);
     assert_eq!(fs::read(run.join("trials.jsonl")).unwrap(), trials);
+}
+
+/// The bridge was overloaded and reset, where its throughput was found.
+#[track_caller]
+fn recovered_and_reset(ended: &Ended, run: &Path) {
+    let cell = &lines(&run.join("cells.jsonl"))[0];
+    let Some(throughput) = cell["throughput_fps"].as_f64() else {
+        return;
+    };
+    let plan = fs::read_to_string(run.join("plan.toml")).unwrap();
+    assert!(plan.contains("recovery = \"1s\"\nreset = true"), "{plan}");
+    let recovery = &cell["recovery"];
+    assert_eq!(recovery["overload_s"], 1.0, "{cell}");
+    let ratio = recovery["overload_fps"].as_f64().unwrap() / throughput;
+    assert!(ratio < 1.1001, "{cell}");
+    let overloaded = recovery["overloaded"].as_u64().unwrap() > 0;
+    assert_eq!(overloaded, !recovery["recovery_s"].is_null(), "{cell}");
+    let reset = &cell["reset"];
+    assert_eq!(reset["by"], "bridge_down_up", "{cell}");
+    assert_eq!(
+        (&reset["trials"], &reset["not_back"]),
+        (&3.into(), &0.into())
+    );
+    assert!(reset["outage_s"].as_f64().unwrap() < 10.0, "{cell}");
+    let shown = ["recovery, µs", "reset time, ms", "bridge down and up"];
+    for text in shown {
+        assert!(ended.stdout.contains(text), "{}", ended.stdout);
+    }
 }
 
 /// Why the ports' hardware does not stamp is said, and a run that insists on it has no result.
@@ -321,10 +352,15 @@ fn an_ordinary_user_measures_a_bridge() {
     fs::create_dir(&mine).unwrap();
     std::os::unix::fs::chown(&mine, Some(65534), Some(65534)).unwrap();
     let before = Before::now(dir.path());
-    let call = nicety(["bench", "../tiny.toml", "-o", "run", "--keep"])
-        .dir(&mine)
-        .env("NICETY_STORE", "kept.sqlite")
-        .limit(LONG);
+    let more = ["--recovery=1s", "--reset"];
+    let call = nicety(
+        ["bench", "../tiny.toml", "-o", "run", "--keep"]
+            .iter()
+            .chain(&more),
+    )
+    .dir(&mine)
+    .env("NICETY_STORE", "kept.sqlite")
+    .limit(LONG);
     let ended = call.by_nobody().run();
     let run = mine.join("run");
     check_ending(&ended, &run);
@@ -338,6 +374,7 @@ fn an_ordinary_user_measures_a_bridge() {
         "{}",
         ended.stderr
     );
+    recovered_and_reset(&ended, &run);
     // The store was opened before the user's own namespaces were entered.
     let kept = "kept in kept.sqlite: run 1: run\n";
     assert!(ended.stderr.contains(kept), "{}", ended.stderr);

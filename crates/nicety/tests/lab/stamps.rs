@@ -107,6 +107,7 @@ fn latency_trial(path: &ExternalPath, prober: &Prober) -> TrialRecord {
         purpose: Purpose::Latency { load_ratio: 0.5 },
         load: Fps(200.0),
         duration: Duration::from_secs(6),
+        then: None,
         window: None,
     };
     let trials = Trials::new(&mut engine, path, 1);

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use nicety_model::path::Datapath;
@@ -137,7 +138,8 @@ impl SwitchPort {
 #[derive(Debug)]
 pub(super) struct Instance {
     // Dropped in this order.
-    daemon: Program,
+    daemon: Mutex<Program>,
+    restart: Restart,
     server: Program,
     setter: PathBuf,
     /// The database's socket.
@@ -146,7 +148,33 @@ pub(super) struct Instance {
     /// The daemon's first thread carries the frames.
     main_carries: bool,
     version: String,
-    _dir: RunDir,
+    dir: RunDir,
+}
+
+/// What the daemon is started with, once more where the path is reset.
+#[derive(Debug)]
+struct Restart {
+    program: PathBuf,
+    arguments: Vec<String>,
+    ns: NetNs,
+    cpus: Vec<u32>,
+    dpdk: bool,
+}
+
+impl Restart {
+    fn program(&self, dir: &RunDir) -> Result<Program, PathError> {
+        let mut started = start(
+            (&self.ns, &self.cpus),
+            dir,
+            "ovs-vswitchd",
+            &self.program,
+            self.arguments.clone(),
+        );
+        if self.dpdk {
+            dpdk::keep_private(&mut started, dir);
+        }
+        Program::start(&started, dir)
+    }
 }
 
 impl Instance {
@@ -163,7 +191,7 @@ impl Instance {
         run(&tool, [Path::new("create"), &database, &schema])?;
         let mut server = Program::start(
             &start(
-                setup,
+                (setup.ns, setup.cpus),
                 &dir,
                 "ovsdb-server",
                 &server,
@@ -179,32 +207,30 @@ impl Instance {
         let set = |words: &[String]| set(&setter, &socket, words);
         set(&configuration(setup))?;
         let control = dir.file("switch.ctl");
-        let mut started = start(
-            setup,
-            &dir,
-            "ovs-vswitchd",
-            &daemon,
-            vec![
+        let restart = Restart {
+            program: daemon,
+            arguments: vec![
                 format!("unix:{}", socket.display()),
                 format!("--unixctl={}", control.display()),
             ],
-        );
-        if setup.dpdk {
-            dpdk::keep_private(&mut started, &dir);
-        }
-        let mut daemon = Program::start(&started, &dir)?;
+            ns: setup.ns.clone(),
+            cpus: setup.cpus.to_vec(),
+            dpdk: setup.dpdk,
+        };
+        let mut daemon = restart.program(&dir)?;
         for port in &setup.ports {
             switched(&mut daemon, &set, &port.name)?;
         }
         let mut instance = Self {
-            daemon,
+            daemon: Mutex::new(daemon),
+            restart,
             server,
             setter,
             database: socket,
             control,
             main_carries: setup.datapath == Datapath::Userspace && !setup.dpdk,
             version: String::new(),
-            _dir: dir,
+            dir,
         };
         let version = instance
             .request("version", &[])
@@ -260,7 +286,16 @@ impl Instance {
         }
         let set = |words: &[String]| set(&self.setter, &self.database, words);
         set(&words)?;
-        switched(&mut self.daemon, &set, name)
+        let daemon = self.daemon.get_mut();
+        switched(daemon.unwrap_or_else(PoisonError::into_inner), &set, name)
+    }
+
+    /// Kills the daemon and starts it again: it finds its bridges in the database.
+    pub(super) fn restart(&self) -> Result<(), PathError> {
+        let mut daemon = self.daemon.lock().unwrap_or_else(PoisonError::into_inner);
+        daemon.kill();
+        *daemon = self.restart.program(&self.dir)?;
+        Ok(())
     }
 
     /// Name and version.
@@ -309,7 +344,12 @@ impl Instance {
 
     /// Its threads that work for the path: the first one where frames are carried there.
     pub(super) fn threads(&self) -> Result<Vec<PathThread>, NetError> {
-        pinned::threads(self.daemon.id(), |name, first| match first {
+        let id = self
+            .daemon
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .id();
+        pinned::threads(id, |name, first| match first {
             true => self.main_carries.then(|| "ovs-vswitchd".to_owned()),
             false => label(name),
         })
@@ -366,7 +406,7 @@ fn switched(
 
 /// Programs of the instance: nothing of theirs is outside `dir`.
 fn start<'a>(
-    setup: &'a Setup<'_>,
+    (ns, cpus): (&'a NetNs, &'a [u32]),
     dir: &RunDir,
     name: &'static str,
     program: &'a Path,
@@ -380,8 +420,8 @@ fn start<'a>(
         program,
         arguments,
         environment: variables.map(|name| (name, place.clone())).to_vec(),
-        ns: setup.ns,
-        cpus: setup.cpus,
+        ns,
+        cpus,
     }
 }
 

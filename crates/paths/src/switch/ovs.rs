@@ -5,21 +5,24 @@
 //! decides about the first frame of a flow. Without it the main thread of ovs-vswitchd does all:
 //! it reads frames from a packet socket per interface.
 
-use nicety_model::Remedy;
+use std::time::Duration;
+
 use nicety_model::note::{OvsSwitch, PathNote};
 use nicety_model::path::Datapath;
+use nicety_model::{Remedy, ResetKind};
 use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::openvswitch;
 
 use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
-use super::program::Packaged;
+use super::program::{Packaged, READY};
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts};
+use crate::resettable::Resettable;
 use crate::rig::{Rig, RigSpec};
 use crate::tun::taps_there;
 use crate::vlan::{self, VLAN};
@@ -164,8 +167,26 @@ impl Path for OvsPath {
         Ok(counters)
     }
 
+    fn resettable(&self) -> Option<&dyn Resettable> {
+        Some(self)
+    }
+
     fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
         Some(self)
+    }
+}
+
+impl Resettable for OvsPath {
+    fn by(&self) -> ResetKind {
+        ResetKind::ProgramRestart
+    }
+
+    fn limit(&self) -> Duration {
+        READY
+    }
+
+    fn reset(&self) -> Result<(), PathError> {
+        self.instance.restart()
     }
 }
 

@@ -2,22 +2,25 @@
 //! NORMAL): threads of ovs-vswitchd poll a packet socket or an AF_XDP socket per interface and
 //! never sleep.
 
-use nicety_model::Remedy;
+use std::time::Duration;
+
 use nicety_model::note::{DpdkSwitch, PathNote};
 use nicety_model::path::{Datapath, Vdev};
+use nicety_model::{Remedy, ResetKind};
 use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
 
 use super::dpdk::{self, DpdkSpec};
 use super::instance::{Instance, Setup, SwitchPort, all_there};
 use super::ovs_counters::{DatapathCounters, DatapathPort};
-use super::program::Packaged;
+use super::program::{Packaged, READY};
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::memory::available_mib;
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts};
+use crate::resettable::Resettable;
 use crate::rig::Rig;
 use crate::tun::taps_there;
 
@@ -243,8 +246,26 @@ impl Path for OvsDpdkPath {
         Ok(counters)
     }
 
+    fn resettable(&self) -> Option<&dyn Resettable> {
+        Some(self)
+    }
+
     fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
         Some(self)
+    }
+}
+
+impl Resettable for OvsDpdkPath {
+    fn by(&self) -> ResetKind {
+        ResetKind::ProgramRestart
+    }
+
+    fn limit(&self) -> Duration {
+        READY
+    }
+
+    fn reset(&self) -> Result<(), PathError> {
+        self.instance.restart()
     }
 }
 

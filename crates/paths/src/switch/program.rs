@@ -132,6 +132,13 @@ impl Program {
         waitid(WaitId::Pid(pid), options).is_ok_and(|ended| ended.is_some())
     }
 
+    /// Kills it and waits until it is gone.
+    pub(super) fn kill(&mut self) {
+        // Fails only when it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Asks `ready` again and again until it has an answer.
     pub(super) fn wait_for<T>(
         &mut self,
@@ -170,9 +177,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Fails only when it has ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 

@@ -7,7 +7,11 @@
 
 use std::fs;
 use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use nicety_model::ResetKind;
 use nicety_model::note::{DpdkInterfaces, DpdkSwitch, PathNote};
 use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
@@ -15,11 +19,12 @@ use nicety_netdev::netns::NetNs;
 
 use super::dpdk::{self, DpdkSpec, MEMORY_MIB};
 use super::pinned;
-use super::program::{Packaged, Program, Start, unanswered};
+use super::program::{Packaged, Program, READY, Start, unanswered};
 use super::telemetry::{PortStats, Telemetry};
 use crate::counters::{InterfaceCounters, PathCounters, Polling};
 use crate::error::PathError;
 use crate::path::{Path, PathFacts, PathThread};
+use crate::resettable::Resettable;
 use crate::rig::Rig;
 use crate::run_dir::RunDir;
 
@@ -50,10 +55,34 @@ pub struct TestpmdPath {
 #[derive(Debug)]
 pub(super) struct Running {
     telemetry: Telemetry,
-    _program: Program,
+    program: Mutex<Program>,
+    restart: Restart,
     /// Threads that carry frames.
     pub(super) threads: Vec<PathThread>,
-    _dir: RunDir,
+    dir: RunDir,
+}
+
+/// What it is started with, once more where the path is reset.
+#[derive(Debug)]
+struct Restart {
+    arguments: Vec<String>,
+    ns: NetNs,
+    path: PathBuf,
+}
+
+impl Restart {
+    fn program(&self, dir: &RunDir) -> Result<Program, PathError> {
+        let mut start = Start {
+            name: "testpmd",
+            program: &self.path,
+            arguments: self.arguments.clone(),
+            environment: Vec::new(),
+            ns: &self.ns,
+            cpus: &[],
+        };
+        dpdk::keep_private(&mut start, dir);
+        Program::start(&start, dir)
+    }
 }
 
 impl Running {
@@ -62,16 +91,12 @@ impl Running {
         let polling = spec.polling()?;
         let path = TESTPMD.find()?;
         let dir = RunDir::create()?;
-        let mut start = Start {
-            name: "testpmd",
-            program: &path,
+        let restart = Restart {
             arguments: arguments(spec, polling, ports),
-            environment: Vec::new(),
-            ns,
-            cpus: &[],
+            ns: ns.clone(),
+            path,
         };
-        dpdk::keep_private(&mut start, &dir);
-        let mut program = Program::start(&start, &dir)?;
+        let mut program = restart.program(&dir)?;
         let socket = dir.file(SOCKET);
         let telemetry = program.wait_for("its telemetry socket", || {
             Ok(Telemetry::connect(&socket).ok())
@@ -88,10 +113,19 @@ impl Running {
         })?;
         Ok(Self {
             telemetry,
-            _program: program,
+            program: Mutex::new(program),
+            restart,
             threads,
-            _dir: dir,
+            dir,
         })
+    }
+
+    /// Kills it and starts it again. What it counted is gone, and nobody listens to the new one's telemetry.
+    pub(super) fn restart(&self) -> Result<(), PathError> {
+        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        program.kill();
+        *program = self.restart.program(&self.dir)?;
+        Ok(())
     }
 
     /// What ports `from` and `from + 1`, which are a pair, have counted. `arrived` are the frames
@@ -262,6 +296,24 @@ impl Path for TestpmdPath {
         counters.interfaces.splice(2..2, ports);
         counters.polling = self.running.polling();
         Ok(counters)
+    }
+
+    fn resettable(&self) -> Option<&dyn Resettable> {
+        Some(self)
+    }
+}
+
+impl Resettable for TestpmdPath {
+    fn by(&self) -> ResetKind {
+        ResetKind::ProgramRestart
+    }
+
+    fn limit(&self) -> Duration {
+        READY
+    }
+
+    fn reset(&self) -> Result<(), PathError> {
+        self.running.restart()
     }
 }
 

@@ -215,6 +215,17 @@ impl Guest {
         self.command("cont")
     }
 
+    /// Presses its reset button. It boots again, and forwards as it did.
+    pub(super) fn reset(&self) -> Result<(), QemuError> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(qmp) = inner.machine.qmp() else {
+            return Err(QemuError::answer("QEMU's monitor", "none".to_owned()));
+        };
+        // QEMU was told to end with the guest that reboots.
+        qmp.execute("set-action", &json!({"reboot": "reset"}))?;
+        qmp.execute("system_reset", &json!({})).map(drop)
+    }
+
     fn command(&self, command: &str) -> bool {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let done = inner

@@ -157,6 +157,7 @@ fn poll(
             refused_by_path: active.refused_by_path,
             first_ns: active.first_ns,
             pacing: active.pacer.report(active.ended_ns.unwrap_or(now)),
+            timetable: active.pacer.timetable().clone(),
         })
         .collect())
 }

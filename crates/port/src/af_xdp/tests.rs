@@ -130,6 +130,7 @@ fn order(rate: Fps, frames: u64) -> TrialOrder {
     TrialOrder {
         load: rate,
         duration: Duration::from_secs_f64(frames as f64 / rate.0),
+        then: None,
         drain_max: Duration::from_secs(10),
         drain_quiet: Duration::from_millis(300),
         trial: 1,
@@ -189,6 +190,7 @@ fn what_did_not_arrive_was_refused() {
     // As fast as it can: whatever is refused.
     let flat_out = TrialOrder {
         duration: Duration::from_millis(300),
+        then: None,
         ..order(FLAT_OUT, 1)
     };
     stage.run(&flat_out, &Stop::default());

@@ -179,6 +179,7 @@ impl Active<'_> {
             refused_by_path,
             first_ns: self.first_ns,
             pacing,
+            timetable: self.pacer.timetable().clone(),
         })
     }
 }

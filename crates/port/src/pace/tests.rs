@@ -200,3 +200,77 @@ fn a_rest_moves_the_schedule_and_leaves_nothing_to_catch_up() {
         "{report:?}"
     );
 }
+
+#[test]
+fn behind_a_step_frames_come_at_the_other_rate() {
+    let stepped = || {
+        Pacer::new(Fps(10_000.0), much(10_000.0), 1_500, 0).with_step(
+            1_000,
+            Fps(5_000.0),
+            little(5_000.0),
+        )
+    };
+    let mut pacer = stepped();
+    let (mut now, mut sent) = (0, Vec::new());
+    while !pacer.is_done() {
+        let due = pacer.due(now, 16);
+        pacer.sent(due, 0);
+        sent.extend(std::iter::repeat_n(now, due));
+        now += 1_000;
+    }
+    assert_eq!(sent.len(), 1_500);
+    for (number, at) in (0_u64..).zip(&sent) {
+        let due = match number {
+            ..=1_000 => number * 100_000,
+            _ => 100 * MS + (number - 1_000) * 200_000,
+        };
+        assert!(at.abs_diff(due) <= 1_000, "{number}: {at}, not {due}");
+        let told = pacer.timetable().due_ns(number).unwrap();
+        assert!((told - due as f64).abs() < 1.0, "{number}: {told}");
+    }
+    assert_eq!(pacer.report(now).slips, 0);
+    // A sender that slept over the step owes what is left before it, and begins behind it with one frame.
+    let mut pacer = stepped();
+    pacer.sent(990, 0);
+    assert_eq!(pacer.due(150 * MS, 16), 10);
+    pacer.sent(10, 0);
+    assert_eq!(pacer.due(150 * MS, 16), 1);
+    pacer.sent(1, 0);
+    assert_eq!(pacer.due(150 * MS, 16), 0);
+    assert_eq!(pacer.report(150 * MS).slips, 2);
+}
+
+proptest! {
+    /// Whatever the schedule does, a frame is not sent before it was due by the timetable, and not more than is
+    /// owed behind it.
+    #[test]
+    fn the_timetable_tells_when_frames_left(
+        rate in 1_000.0..1e6,
+        share in 0.1..1.0,
+        at in 0..2_000_u64,
+        looks in prop::collection::vec((0..2_000_000_u64, 1..100_usize, prop::option::of(0..MS)), 1..200),
+    ) {
+        let then = rate * share;
+        let mut pacer = Pacer::new(Fps(rate), much(rate), u64::MAX >> 1, 0)
+            .with_step(at, Fps(then), little(then));
+        let (mut now, mut sent) = (0, Vec::new());
+        for (wait, room, rest) in looks {
+            now += wait;
+            if let Some(rest) = rest {
+                now += rest;
+                pacer.rested(rest);
+            }
+            let first = pacer.used();
+            let due = pacer.due(now, room);
+            pacer.sent(due, 0);
+            sent.extend((first..first + due as u64).map(|number| (number, now)));
+        }
+        for (number, left) in sent {
+            let due = pacer.timetable().due_ns(number).unwrap();
+            let late = left as f64 - due;
+            prop_assert!(late >= -1.0, "{number} left {late} ns early");
+            let owed = (CATCH_UP_FRAMES + 1) as f64 * 1e9 / rate.min(then);
+            prop_assert!(late <= owed + 1.0, "{number} left {late} ns late");
+        }
+    }
+}

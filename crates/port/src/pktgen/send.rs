@@ -216,6 +216,7 @@ mod tests {
         let order = TrialOrder {
             load: Fps(3e6),
             duration: Duration::from_secs(1),
+            then: None,
             drain_max: Duration::ZERO,
             drain_quiet: Duration::ZERO,
             trial: 3,

@@ -195,6 +195,7 @@ mod tests {
         TrialOrder {
             load: Fps(load),
             duration: Duration::from_secs(seconds),
+            then: None,
             drain_max: Duration::ZERO,
             drain_quiet: Duration::ZERO,
             trial: 0,

@@ -18,7 +18,7 @@ use crate::clock::monotonic_ns;
 use crate::engine::{Stop, TrialOrder, WorkerUse};
 use crate::error::{PortError, PortFault};
 use crate::marks::Made;
-use crate::pace::Arrears;
+use crate::pace::{Arrears, Timetable};
 use crate::rest::{Rest, Rests};
 use crate::sending::{LEARNING_FRAMES, Sending, pace};
 use crate::xdp_receive::Senders;
@@ -407,6 +407,7 @@ impl XdpSenders {
             refused_by_path: sent.refused - given_up,
             first_ns: sent.first_ns,
             pacing: sent.pacing(&lateness, given_up),
+            timetable: Timetable::default(),
         })
     }
 }

@@ -64,6 +64,7 @@ fn send(path: &dyn Path, size: u16, flows: u32, trial: u8, frames: u32) -> Engin
     let order = TrialOrder {
         load: Fps(f64::from(frames) * 4.0),
         duration: Duration::from_millis(250),
+        then: None,
         drain_max: Duration::from_secs(2),
         drain_quiet: Duration::from_millis(100),
         trial,

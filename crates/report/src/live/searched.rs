@@ -21,6 +21,8 @@ pub fn words(now: &Now, look: Look) -> String {
         Purpose::Search => format!("{}, trying {load}", known(now, look)),
         Purpose::Confirm => format!("{}, confirming {load}", known(now, look)),
         Purpose::Burst => format!("sending bursts at {load}"),
+        Purpose::Recovery => format!("overloading with {load}, then half"),
+        Purpose::Reset => format!("resetting the path at {load}"),
         Purpose::Fate { .. } => format!("following lost frames at {load}"),
         Purpose::Latency { load_ratio } => {
             format!("latency at {:.0} %: {load}", load_ratio * 100.0)

@@ -80,6 +80,8 @@ fn purpose(purpose: Purpose) -> String {
             of: FateOf::Latency,
         } => "hops".to_owned(),
         Purpose::Burst => "burst".to_owned(),
+        Purpose::Recovery => "recovery".to_owned(),
+        Purpose::Reset => "reset".to_owned(),
         Purpose::Latency { load_ratio } => format!("latency at {}", number::share(load_ratio)),
     }
 }

@@ -83,6 +83,7 @@ impl Intervals<'_> {
             purpose,
             load,
             duration,
+            then: None,
             window: None,
         };
         let record = self.trials.run(&ask, stop)?;

@@ -105,6 +105,7 @@ impl Constant {
                     purpose: step.purpose,
                     load: step.load,
                     duration: step.duration,
+                    then: step.then,
                     window: step.window,
                 };
                 let trial = intervals.trial(&ask, &stop)?;

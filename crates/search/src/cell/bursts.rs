@@ -11,13 +11,18 @@ impl Cell {
     /// Rate of the bursts, and length of one of so many frames: what the tester has offered on this path, which
     /// may be less than without it.
     pub(super) fn burst(&self, frames: u64) -> (Fps, Duration) {
+        let rate = self.highest();
+        (rate, Duration::from_secs_f64(frames as f64 / rate.0))
+    }
+
+    /// The highest rate.
+    pub(super) fn highest(&self) -> Fps {
         let most = self.plan.max.0;
-        let rate = if self.reached > 0.0 {
+        Fps(if self.reached > 0.0 {
             self.reached.min(most)
         } else {
             most
-        };
-        (Fps(rate), Duration::from_secs_f64(frames as f64 / rate))
+        })
     }
 
     /// The longest burst without loss, and the buffer.

@@ -135,6 +135,8 @@ impl Cell {
             latency_by_load_us: self.latency.clone(),
             curve: self.curve.clone(),
             back_to_back: self.back_to_back(),
+            recovery: self.recovery(),
+            reset: self.reset_time(),
             hardware_latency: self.hardware.clone(),
             loss_ledger: self
                 .confirm

@@ -12,7 +12,8 @@ use super::{Cell, Stage};
 const ABOVE_CAPACITY: f64 = 1.25;
 
 impl Cell {
-    /// The stage; after the last latency trial that of bursts, then that of the fates, and after these the end.
+    /// The stage; after the last latency trial that of bursts, then those of recovery and of the fates, and after
+    /// these that of resets and the end.
     pub(super) fn stage(&self) -> Stage {
         let latencies = self.plan.latency_shares.len();
         match self.stage {
@@ -20,12 +21,28 @@ impl Cell {
                 // What is known of the buffer without a throughput is not worth its bursts.
                 match self.bursts.next().filter(|_| self.level().is_some()) {
                     Some(_) => Stage::Burst,
-                    None => self.fate_stage(0),
+                    None => self.recovery_stage(),
                 }
             }
-            Stage::Burst if self.bursts.next().is_none() => self.fate_stage(0),
+            Stage::Burst if self.bursts.next().is_none() => self.recovery_stage(),
+            Stage::Recovery => self.recovery_stage(),
             Stage::Fate(number) => self.fate_stage(number),
+            Stage::Reset => self.reset_stage(),
             stage => stage,
+        }
+    }
+
+    fn recovery_stage(&self) -> Stage {
+        match self.recoveries.left() > 0 && self.level().is_some() {
+            true => Stage::Recovery,
+            false => self.fate_stage(0),
+        }
+    }
+
+    fn reset_stage(&self) -> Stage {
+        match self.resets.left() > 0 && self.level().is_some() {
+            true => Stage::Reset,
+            false => Stage::Ended,
         }
     }
 
@@ -37,7 +54,7 @@ impl Cell {
     fn fate_stage(&self, number: usize) -> Stage {
         match number < self.fates_wanted().len() {
             true => Stage::Fate(number),
-            false => Stage::Ended,
+            false => self.reset_stage(),
         }
     }
 

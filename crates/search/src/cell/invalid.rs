@@ -121,7 +121,7 @@ impl Cell {
                 self.stage = Stage::Latency(number + 1);
             }
             Stage::Fate(number) => self.stage = Stage::Fate(number + 1),
-            Stage::Burst | Stage::Ended => {}
+            Stage::Burst | Stage::Recovery | Stage::Reset | Stage::Ended => {}
         }
     }
 
@@ -138,7 +138,7 @@ fn others(record: &TrialRecord) -> Option<f64> {
     cpus.copied().filter(|cpus| *cpus > OTHERS_LIMIT)
 }
 
-fn why(validity: &Validity) -> String {
+pub(super) fn why(validity: &Validity) -> String {
     match validity {
         Validity::Valid => "valid".to_owned(),
         Validity::LoadMissed { why } => format!("the load was missed: {why}"),

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use nicety_model::plan::Preset;
 use nicety_model::{
-    CellKey, CellResult, CoreUse, CpuUse, Direction, FrameSize, LatencySummary, LossEntry,
-    PathSpec, Validity, Verdict,
+    CellKey, CellResult, CoreUse, CpuUse, Direction, FrameSize, LatencySummary, LoadStep,
+    LossEntry, Outage, PathSpec, ResetKind, Validity, Verdict,
 };
 use nicety_testkit::sut::{Path, Sut, reference_paths};
 use proptest::prelude::*;
@@ -72,6 +72,8 @@ fn purposes(records: &[TrialRecord]) -> String {
         Purpose::Confirm => 'c',
         Purpose::Latency { .. } => 'l',
         Purpose::Burst => 'B',
+        Purpose::Recovery => 'R',
+        Purpose::Reset => 'r',
         Purpose::Fate { .. } => 'f',
     };
     records.iter().map(letter).collect()
@@ -647,4 +649,129 @@ fn bursts_find_the_buffer_after_everything_else() {
         ..plan(Preset::Std)
     };
     assert_eq!(plan.brief().bursts, 0);
+}
+
+/// A step of a trial of system recovery on a path that carries 100,000 frames per second.
+fn stepped(load: Fps, then: Then, seconds: f64) -> LoadStep {
+    let lost = (load.0 - 1e5).max(0.0) * seconds;
+    LoadStep {
+        then_fps: then.load.0,
+        before_s: seconds,
+        after_s: then.duration.as_secs_f64(),
+        sent_before: load.frames_in(seconds),
+        lost_before: lost as u64,
+        lost_after: 3,
+        last_lost_s: (lost > 0.0).then_some(0.004),
+    }
+}
+
+#[test]
+fn recovery_and_resets_come_after_everything_else() {
+    let mut cell = Cell::new(CellPlan {
+        bursts: 1,
+        recovery: Duration::from_secs(20),
+        resets: 2,
+        ..CellPlan::new(Settings::of(Preset::Std, 0.0001), Fps(1e6))
+    })
+    .unwrap();
+    cell.reset_within(Duration::from_secs(10));
+    let mut sut = Sut::new(Path::Fixed { capacity: 1e5 }, 1);
+    let (mut order, mut trials): (Vec<&str>, Vec<TrialRecord>) = (Vec::new(), Vec::new());
+    while let Some(step) = cell.next() {
+        let seconds = step.duration.as_secs_f64();
+        let mut record = sut.record(step.purpose, step.load, seconds);
+        let word = match step.purpose {
+            Purpose::Recovery => {
+                record.step = Some(stepped(step.load, step.then.unwrap(), seconds));
+                "recovery"
+            }
+            Purpose::Reset => {
+                assert_eq!(seconds, 10.0);
+                record.outage = Some(Outage {
+                    by: ResetKind::BridgeDownUp,
+                    outage_s: 0.25,
+                    frames: 25_000,
+                    by_loss_s: 0.26,
+                    back: true,
+                    limit_s: seconds,
+                });
+                "reset"
+            }
+            Purpose::Burst => "burst",
+            Purpose::Fate { .. } => "fate",
+            _ => "search",
+        };
+        assert_eq!(step.then.is_some(), word == "recovery");
+        if order.last() != Some(&word) {
+            order.push(word);
+        }
+        let left = cell.left();
+        cell.observe(&record);
+        assert!(cell.left().trials <= left.trials.max(1) + 20, "{word}");
+        trials.push(record);
+    }
+    assert_eq!(&order[..3], ["search", "burst", "recovery"]);
+    assert_eq!(order.last(), Some(&"reset"));
+    let result = cell.finish(context());
+    let found = result.recovery.unwrap();
+    let throughput = result.throughput_fps.unwrap();
+    assert_eq!((found.trials, found.overloaded), (5, 5));
+    assert!((found.overload_fps - 1.1 * throughput).abs() < 1e-6);
+    assert_eq!((found.recovery_s, found.watched_s), (Some(0.004), 2.0));
+    let reset = result.reset.unwrap();
+    assert_eq!((reset.trials, reset.outage_s), (2, Some(0.25)));
+    assert_eq!(reset.load_fps, throughput);
+
+    // An interrupted run goes on where it was.
+    let mut again = Cell::new(cell.plan.clone()).unwrap();
+    assert_eq!(again.replay(&trials), trials.len());
+    assert_eq!(again.next(), None);
+    assert_eq!(again.finish(context()).recovery, Some(found));
+    let brief = cell.plan.clone().brief();
+    assert!(brief.recovery.is_zero() && brief.resets == 0);
+}
+
+#[test]
+fn what_cannot_be_measured_is_left_out_or_given_up() {
+    let plan = || CellPlan {
+        recovery: Duration::from_secs(20),
+        resets: 3,
+        ..CellPlan::new(Settings::of(Preset::Std, 0.0001), Fps(1e6))
+    };
+    let mut cell = Cell::new(plan()).unwrap();
+    cell.without_recovery();
+    cell.without_reset();
+    let mut sut = Sut::new(Path::Fixed { capacity: 1e5 }, 1);
+    while let Some(step) = cell.next() {
+        let asked = matches!(step.purpose, Purpose::Recovery | Purpose::Reset);
+        assert!(!asked, "{step:?}");
+        cell.observe(&sut.record(step.purpose, step.load, step.duration.as_secs_f64()));
+    }
+    let result = cell.finish(context());
+    assert_eq!((result.recovery, result.reset), (None, None));
+
+    // Trials that tell nothing end soon, and a note says why.
+    let mut cell = Cell::new(plan()).unwrap();
+    let mut asked = 0;
+    while let Some(step) = cell.next() {
+        let mut record = sut.record(step.purpose, step.load, step.duration.as_secs_f64());
+        if matches!(step.purpose, Purpose::Recovery | Purpose::Reset) {
+            asked += 1;
+            record.validity = Validity::Broken {
+                why: "the cable is out".to_owned(),
+            };
+        }
+        cell.observe(&record);
+    }
+    assert_eq!(asked, 5);
+    let result = cell.finish(context());
+    assert_eq!((result.recovery, result.reset), (None, None));
+    assert!(result.throughput_fps.is_some());
+    let notes: Vec<String> = result.notes.iter().map(|note| note.to_string()).collect();
+    for why in [
+        "System recovery was not measured: the cable is out.",
+        "The reset time was not measured: the cable is out.",
+    ] {
+        assert!(notes.iter().any(|note| note == why), "{notes:?}");
+    }
 }

@@ -19,6 +19,8 @@ fn view<'a>(preset: Preset, cells: &'a [CellKey], results: &'a [CellResult]) -> 
         goals: &[],
         latency_load: &[],
         bursts: false,
+        recovery: Duration::ZERO,
+        reset: false,
         visits: settings.visits(1),
         cells,
         results,

@@ -32,6 +32,8 @@ pub(crate) fn cell(name: &str, throughput_fps: Option<f64>, verdict: Verdict) ->
         latency_by_load_us: Vec::new(),
         curve: Vec::new(),
         back_to_back: None,
+        recovery: None,
+        reset: None,
         hardware_latency: Vec::new(),
         cpu: None,
         loss_ledger: Vec::new(),

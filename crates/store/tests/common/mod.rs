@@ -70,6 +70,8 @@ pub fn trial(index: u32) -> TrialRecord {
         latency_us: None,
         cpu: None,
         loss_ledger: Vec::new(),
+        step: None,
+        outage: None,
         passed: Vec::new(),
         notes: vec![Note::Recorded("日本".to_owned())],
     }
@@ -95,6 +97,8 @@ pub fn cell(repeat: u32) -> CellResult {
         goals: Vec::new(),
         curve: Vec::new(),
         back_to_back: None,
+        recovery: None,
+        reset: None,
         bounds: SearchBounds::default(),
         estimate: None,
         capacity_fps: None,

@@ -17,6 +17,7 @@ fn trial(offered: f64, carried: f64, busy: f64) -> TrialRecord {
         purpose: Purpose::Search,
         load: Fps(offered),
         duration: SECOND,
+        then: None,
         window: None,
     };
     let core = |cpu, busy| CoreUse {

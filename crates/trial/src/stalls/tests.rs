@@ -112,6 +112,7 @@ fn trial(sent: u64, lost: u64) -> TrialRecord {
         purpose: Purpose::Search,
         load: nicety_model::Fps(1000.0),
         duration: std::time::Duration::from_secs(1),
+        then: None,
         window: None,
     };
     let now = std::time::Duration::ZERO;

@@ -32,6 +32,7 @@ pub fn burst(tester: Tester) -> Result<(), Skip> {
     let order = TrialOrder {
         load: Fps(rate as f64),
         duration: Duration::from_secs(frames / rate),
+        then: None,
         drain_max: Duration::from_secs(1),
         drain_quiet: Duration::from_millis(100),
         trial: 1,

@@ -24,6 +24,8 @@ mod mixes;
 mod nth;
 mod preemption;
 mod rates;
+mod recovery;
+mod reset;
 mod shaped;
 mod stage;
 mod windows;
@@ -39,7 +41,7 @@ type Truth = fn(Tester) -> Result<(), Skip>;
 /// A test of the one engine that can do it.
 type Of = fn() -> Result<(), Skip>;
 
-const TESTS: [(&str, Truth); 33] = [
+const TESTS: [(&str, Truth); 35] = [
     ("goals_that_lie_apart_are_told_apart", goals::told_apart),
     ("a_faultless_wire_loses_nothing", faults::none),
     ("every_lost_frame_is_counted", faults::every_nth),
@@ -66,6 +68,14 @@ const TESTS: [(&str, Truth); 33] = [
     ),
     ("a_shaper_loses_what_it_says", shaped::overload),
     ("bursts_find_a_known_buffer", bursts::known_buffer),
+    (
+        "a_recovery_ends_with_the_last_lost_frame",
+        recovery::last_lost_frame,
+    ),
+    (
+        "a_reset_takes_as_long_as_the_bridge_is_down",
+        reset::known_outage,
+    ),
     ("a_search_finds_a_shaped_rate", shaped::search),
     ("a_visit_finds_shaped_rates", limits::shaped),
     ("a_visit_finds_a_policed_rate", limits::policed),
@@ -117,6 +127,15 @@ fn main() -> ExitCode {
     tests.push(Test::new("two_engines_agree_on_the_same_losses", |_| {
         agreement::same_losses()
     }));
+    let once: [(&str, Of); 4] = [
+        ("a_bucket_recovers_at_once", recovery::bucket),
+        ("a_path_that_stays_down_ends_the_trial", reset::no_return),
+        ("a_bridge_comes_back_from_its_reset", reset::own_reset),
+        ("switches_come_back_from_a_restart", reset::restarted),
+    ];
+    for (name, test) in once {
+        tests.push(Test::new(name, move |_| test()).once());
+    }
     // Other engines refuse such frames.
     let mixes: [(&str, Of); 5] = [
         ("every_size_of_a_mix_is_counted", mixes::sizes_both_ways),

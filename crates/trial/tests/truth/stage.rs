@@ -209,6 +209,7 @@ pub fn spec(load: Fps, frames: u64) -> TrialSpec {
         purpose: Purpose::Search,
         load,
         duration: Duration::from_secs_f64(frames as f64 / load.0),
+        then: None,
         window: None,
     }
 }
@@ -274,6 +275,7 @@ pub fn search_cell(
             index: step.index,
             purpose: step.purpose,
             duration: step.duration,
+            then: step.then,
             window: step.window,
             ..spec(step.load, 0)
         };

@@ -94,6 +94,7 @@ impl Run<'_> {
                 refused_by_path: refused.by_path,
                 first_ns: sent.first_ns,
                 pacing: sent.pacing(&lateness, refused.not_sent),
+                timetable: crate::pace::Timetable::default(),
             },
             worker,
         ))

@@ -88,7 +88,7 @@ impl Stage {
             let done: Vec<_> = sendings
                 .iter()
                 .zip(after.iter().zip(before))
-                .map(|(sending, (after, before))| (*sending, after - before))
+                .map(|(sending, (after, before))| (sending.clone(), after - before))
                 .collect();
             let all = |(sending, arrived): &(Sending, u64)| {
                 arrived + sending.refused_by_path >= sending.sent
@@ -130,7 +130,9 @@ fn a_trial_of_n_frames_sends_n() {
         (123_457.0, 20_001),
         (3e6, 50_000),
     ] {
-        let (sending, arrived) = stage.run(&job(1, Fps(load), frames), &Stop::default())[0];
+        let (sending, arrived) = stage
+            .run(&job(1, Fps(load), frames), &Stop::default())
+            .remove(0);
         assert_eq!(sending.sent, frames, "{load}");
         assert_eq!(arrived + sending.refused_by_path, sending.sent, "{load}");
         assert_eq!(sending.pacing.refused, 0);
@@ -148,7 +150,7 @@ fn what_did_not_arrive_was_refused() {
         catch_up: true,
         ..job(1, FLAT_OUT, u64::MAX >> 1)
     };
-    let (sending, arrived) = stage.run(&flat_out, &Stop::default())[0];
+    let (sending, arrived) = stage.run(&flat_out, &Stop::default()).remove(0);
     assert!(sending.refused_by_path > 0, "{sending:?}");
     assert_eq!(arrived + sending.refused_by_path, sending.sent);
 }
@@ -217,7 +219,7 @@ fn interruptions_lose_and_double_nothing() {
         });
         assert!(rounds > 2, "{rounds}");
         let sending = stage.senders.account(0).unwrap();
-        let (sending, arrived) = stage.drain(before, &[sending])[0];
+        let (sending, arrived) = stage.drain(before, &[sending]).remove(0);
         assert_eq!(sending.sent, frames, "{load}");
         assert_eq!(arrived + sending.refused_by_path, frames, "{load}");
     }
@@ -265,7 +267,9 @@ fn a_long_trial_stops_when_asked() {
         flag.store(true, Ordering::Relaxed);
     });
     // An hour: the test's time limit is the assertion.
-    let (sending, arrived) = stage.run(&job(1, Fps(10_000.0), 36_000_000), &stop)[0];
+    let (sending, arrived) = stage
+        .run(&job(1, Fps(10_000.0), 36_000_000), &stop)
+        .remove(0);
     stopper.join().unwrap();
     assert!(sending.sent < 36_000_000);
     assert_eq!(arrived + sending.refused_by_path, sending.sent);
