@@ -1,14 +1,16 @@
 //! Paths, from a cell's parameters to what is built; guests are [`Guests`](crate::guests::Guests)' work.
 
 use nicety_host::placement::Placement;
-use nicety_model::path::{DpdkParams, IPVLAN_MODE, MACVLAN_MODE, SubMode, TC_FILTER, TcFilter};
+use nicety_model::path::{
+    AGGREGATION, Aggregation, DpdkParams, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, SubMode, TC_FILTER, TcFilter,
+};
 use nicety_model::plan::{PathPlan, SwitchKind};
 use nicety_model::sock::Family;
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
 use nicety_paths::{
-    BridgePath, BridgeSpec, DirectPath, DirectSpec, DpdkSpec, ExternalPath, NicsSpec, OvsDpdkPath,
+    BridgePath, BridgeSpec, BundleDriver, BundlePath, BundleSpec, DirectPath, DirectSpec, DpdkSpec, ExternalPath, NetkitPath, NetkitSpec, NicsSpec, OvsDpdkPath,
     OvsPath, OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
-    Tagging, TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath,
+    Tagging, TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath, XdpRedirectPath,
 };
 
 use crate::setup;
@@ -76,6 +78,9 @@ enum Wanted<'a> {
     Tunnel(TunnelSpec),
     SubInterface(SubInterfaceSpec),
     TcRedirect(RigSpec, TcFilter),
+    XdpRedirect(RigSpec),
+    Bundle(BundleSpec),
+    Netkit(NetkitSpec),
 }
 
 impl<'a> Wanted<'a> {
@@ -103,7 +108,23 @@ impl<'a> Wanted<'a> {
                 flows: key.flows,
             })
         };
+        let bundle = |driver, aggregation: Option<Aggregation>| {
+            Self::Bundle(BundleSpec {
+                rig: rig(QUEUES),
+                driver,
+                aggregation: aggregation.unwrap_or(AGGREGATION),
+            })
+        };
         Ok(match &key.path {
+            PathSpec::Bond { aggregation } => bundle(BundleDriver::Bonding, *aggregation),
+            PathSpec::Team { aggregation } => bundle(BundleDriver::Team, *aggregation),
+            PathSpec::XdpRedirect => Self::XdpRedirect(rig(QUEUES)),
+            PathSpec::Netkit { mode } => Self::Netkit(NetkitSpec {
+                rig: rig(QUEUES),
+                mode: mode.unwrap_or(NETKIT_MODE),
+                stations,
+                ipv6,
+            }),
             PathSpec::Routed(ask) => Self::Routed(RoutedSpec {
                 rig: rig(QUEUES),
                 ask: ask.clone(),
@@ -177,6 +198,9 @@ pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, Setup
         Wanted::Tunnel(spec) => Box::new(TunnelPath::build(&spec)?),
         Wanted::SubInterface(spec) => Box::new(SubInterfacePath::build(&spec)?),
         Wanted::TcRedirect(rig, filter) => Box::new(TcRedirectPath::build(&rig, filter)?),
+        Wanted::XdpRedirect(rig) => Box::new(XdpRedirectPath::build(&rig)?),
+        Wanted::Bundle(spec) => Box::new(BundlePath::build(&spec)?),
+        Wanted::Netkit(spec) => Box::new(NetkitPath::build(&spec)?),
     })
 }
 
@@ -199,6 +223,9 @@ pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
         Wanted::TcRedirect(rig, filter) => TcRedirectPath::check()
             .and_then(|()| TcRedirectPath::build(&rig, filter))
             .map(drop)?,
+        Wanted::XdpRedirect(rig) => XdpRedirectPath::build(&rig).map(drop)?,
+        Wanted::Bundle(spec) => BundlePath::build(&spec).map(drop)?,
+        Wanted::Netkit(spec) => NetkitPath::build(&spec).map(drop)?,
     }
     Ok(())
 }

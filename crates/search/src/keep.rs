@@ -35,6 +35,10 @@ impl Keep {
             | PathSpec::Macvlan { .. }
             | PathSpec::Ipvlan { .. }
             | PathSpec::TcRedirect { .. }
+            | PathSpec::XdpRedirect
+            | PathSpec::Bond { .. }
+            | PathSpec::Team { .. }
+            | PathSpec::Netkit { .. }
             | PathSpec::Foreign(_) => Self::Never,
         }
     }

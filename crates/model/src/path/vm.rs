@@ -1,6 +1,8 @@
 //! `kind = "vm"`: the guest of one point of the matrix.
 
-use super::{Cpus, GuestKind, HostSwitch, Tagging, Vdev, VmAccel, VmNic, params};
+use super::{
+    Cpus, GuestKind, HostSwitch, OnOff, Tagging, Vdev, Virtio, VmAccel, VmMachine, VmNic, params,
+};
 
 params! {
     /// Parameters of a guest as they were given; [`VmParams::config`] tells what they come to.
@@ -33,6 +35,20 @@ params! {
         vms: u32,
         /// How its instructions run.
         accel: VmAccel,
+        /// What it is to QEMU.
+        machine: VmMachine,
+        /// Whether its virtio rings are packed ones.
+        packed: OnOff,
+        /// Whether a descriptor may stand for a table of them.
+        indirect_desc: OnOff,
+        /// Whether a frame may fill several receive buffers.
+        mrg_rxbuf: OnOff,
+        /// Whether the guest's kicks reach a thread of QEMU's by a descriptor instead of stopping the virtual CPU.
+        ioeventfd: OnOff,
+        /// Whether the device spreads received frames over its queues by a hash that the guest sets.
+        rss: OnOff,
+        /// Whether an IOMMU is between the device and the guest's memory.
+        iommu: OnOff,
     }
 }
 
@@ -61,6 +77,8 @@ impl VmParams {
             ring: self.ring,
             vms: self.vms.unwrap_or(1),
             accel: self.accel.unwrap_or(VmAccel::Auto),
+            machine: self.machine.unwrap_or(VmMachine::Q35),
+            virtio: Virtio::of(self),
         }
     }
 }
@@ -97,6 +115,10 @@ pub struct VmConfig {
     pub vms: u32,
     /// How its instructions run \[auto\].
     pub accel: VmAccel,
+    /// What it is to QEMU \[q35\].
+    pub machine: VmMachine,
+    /// What its virtio devices are like \[as QEMU makes them\].
+    pub virtio: Virtio,
 }
 
 /// What joins the guests' interfaces on the host.

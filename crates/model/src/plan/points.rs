@@ -30,7 +30,7 @@ impl Digits {
 
 impl PathParams {
     /// Length and place in the file of every list.
-    pub(super) fn lists(&self) -> [(usize, usize); 24] {
+    pub(super) fn lists(&self) -> [(usize, usize); 32] {
         fn of<T>(list: &List<T>) -> (usize, usize) {
             (list.len(), list.at())
         }
@@ -59,6 +59,14 @@ impl PathParams {
             of(&self.gro),
             of(&self.mode),
             of(&self.filter),
+            of(&self.aggregation),
+            of(&self.machine),
+            of(&self.packed),
+            of(&self.indirect_desc),
+            of(&self.mrg_rxbuf),
+            of(&self.ioeventfd),
+            of(&self.rss),
+            of(&self.iommu),
         ]
     }
 
@@ -80,6 +88,13 @@ impl PathParams {
 
     fn vm(&self, digits: &mut Digits) -> VmParams {
         VmParams {
+            iommu: digits.take(&self.iommu),
+            rss: digits.take(&self.rss),
+            ioeventfd: digits.take(&self.ioeventfd),
+            mrg_rxbuf: digits.take(&self.mrg_rxbuf),
+            indirect_desc: digits.take(&self.indirect_desc),
+            packed: digits.take(&self.packed),
+            machine: digits.take(&self.machine),
             accel: digits.take(&self.accel),
             cores: digits.take(&self.cores).map(u32::from),
             vdev: digits.take(&self.vdev),
@@ -129,6 +144,16 @@ impl PathParams {
             },
             SwitchKind::TcRedirect => PathSpec::TcRedirect {
                 filter: digits.take(&self.filter),
+            },
+            SwitchKind::XdpRedirect => PathSpec::XdpRedirect,
+            SwitchKind::Bond => PathSpec::Bond {
+                aggregation: digits.take(&self.aggregation),
+            },
+            SwitchKind::Team => PathSpec::Team {
+                aggregation: digits.take(&self.aggregation),
+            },
+            SwitchKind::Netkit => PathSpec::Netkit {
+                mode: digits.take(&self.mode),
             },
         }
     }

@@ -23,5 +23,13 @@ keywords! {
         Ipvlan = "ipvlan",
         /// tc, which redirects.
         TcRedirect = "tc-redirect",
+        /// An XDP program, which redirects.
+        XdpRedirect = "xdp-redirect",
+        /// Links bundled by the driver bonding.
+        Bond = "bond",
+        /// Links bundled by the driver team.
+        Team = "team",
+        /// A netkit pair.
+        Netkit = "netkit",
     }
 }
