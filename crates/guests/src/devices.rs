@@ -81,7 +81,7 @@ pub fn arguments(
     for (number, (backend, mac)) in backends.iter().zip(macs).enumerate() {
         match backend {
             Backend::Tap { queues, vhost } => {
-                add(&["-netdev", &netdev(number, queues, *vhost)]);
+                add(&["-netdev", &netdev(ask, number, queues, *vhost)]);
                 add(&["-device", &device(ask, number, mac)]);
             }
             Backend::VhostUser(socket) => {
@@ -106,7 +106,7 @@ pub fn arguments(
     words.into_iter().map(OsString::from).collect()
 }
 
-fn netdev(number: usize, queues: &[OwnedFd], vhost: bool) -> String {
+fn netdev(ask: &VmConfig, number: usize, queues: &[OwnedFd], vhost: bool) -> String {
     let fds: Vec<String> = queues.iter().map(|fd| fd.as_raw_fd().to_string()).collect();
     // One queue must not be named as a list (net/tap.c, net_init_tap).
     let fds = match fds.as_slice() {
@@ -114,7 +114,9 @@ fn netdev(number: usize, queues: &[OwnedFd], vhost: bool) -> String {
         several => format!("fds={}", several.join(":")),
     };
     let vhost = if vhost { "on" } else { "off" };
-    format!("tap,id=net{number},{fds},vhost={vhost}")
+    let sndbuf = ask.sndbuf.map(|bytes| format!(",sndbuf={bytes}"));
+    let sndbuf = sndbuf.unwrap_or_default();
+    format!("tap,id=net{number},{fds},vhost={vhost}{sndbuf}")
 }
 
 /// QEMU wants commas doubled.

@@ -20,7 +20,7 @@ pub use read::{NoPath, Words};
 pub use virtio::Virtio;
 pub use vm::{VmConfig, VmParams, VmSwitch};
 pub use word::{
-    Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
+    Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
     Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
 };
 
@@ -49,6 +49,13 @@ pub enum PathSpec {
         datapath: Option<Datapath>,
         /// Frames are tagged on the wire, and the switch's ports know their VLANs.
         tagged: bool,
+    },
+    /// Two namespaces joined by a logical switch of OVN, on Open vSwitch.
+    Ovn {
+        /// The datapath; when absent the kernel's where it has one.
+        datapath: Option<Datapath>,
+        /// Rules of the logical switch; none when absent.
+        acl: Option<Acl>,
     },
     /// Two namespaces joined by Open vSwitch with DPDK's polling threads.
     OvsDpdk(DpdkParams),
@@ -175,6 +182,7 @@ impl PathSpec {
             Self::Ports { .. } => "ports",
             Self::VlanBridge { .. } => "vlan-bridge",
             Self::Ovs { .. } => "ovs",
+            Self::Ovn { .. } => "ovn",
             Self::OvsDpdk(_) => "ovs-dpdk",
             Self::Testpmd { .. } => "testpmd",
             Self::Routed(_) => "routed",
@@ -214,6 +222,10 @@ impl PathSpec {
             Self::Ovs { datapath, tagged } => {
                 add("datapath", text(datapath));
                 add("tagging", text(&tagged.then_some(Tagging::Filtering)));
+            }
+            Self::Ovn { datapath, acl } => {
+                add("datapath", text(datapath));
+                add("acl", text(acl));
             }
             Self::Testpmd {
                 nics: Some(Nics { pci, a, b }),

@@ -274,7 +274,7 @@ impl Route {
                 Station::switch("br0", Bridge),
                 Station::far("d1.100", Vlan),
             ]),
-            PathSpec::Ovs { .. } => ends(vec![Station::switch("ovs", Ovs)]),
+            PathSpec::Ovs { .. } | PathSpec::Ovn { .. } => ends(vec![Station::switch("ovs", Ovs)]),
             PathSpec::OvsDpdk(_) => {
                 ends(ports(["ovs p0", "ovs p1"], Station::switch("ovs", OvsDpdk)))
             }

@@ -2,14 +2,14 @@
 
 use nicety_host::placement::Placement;
 use nicety_model::path::{
-    AGGREGATION, Aggregation, DpdkParams, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, SubMode, TC_FILTER, TcFilter,
+    AGGREGATION, Acl, Aggregation, DpdkParams, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, SubMode, TC_FILTER, TcFilter,
 };
 use nicety_model::plan::{PathPlan, SwitchKind};
 use nicety_model::sock::Family;
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
 use nicety_paths::{
     BridgePath, BridgeSpec, BundleDriver, BundlePath, BundleSpec, DirectPath, DirectSpec, DpdkSpec, ExternalPath, NetkitPath, NetkitSpec, NicsSpec, OvsDpdkPath,
-    OvsPath, OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
+    OvnPath, OvnSpec, OvsPath, OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
     Tagging, TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath, XdpRedirectPath,
 };
 
@@ -44,7 +44,7 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
                 params
             }
             PathPlan::Switch {
-                kind: SwitchKind::Ovs,
+                kind: SwitchKind::Ovs | SwitchKind::Ovn,
                 ..
             } => return vec![1],
             _ => return vec![0],
@@ -71,6 +71,7 @@ enum Wanted<'a> {
     Ports([&'a str; 2], FrameSize),
     Vlan(RigSpec, Tagging),
     Ovs(OvsSpec),
+    Ovn(OvnSpec),
     OvsDpdk(DpdkSpec),
     Testpmd(DpdkSpec),
     Nics(NicsSpec),
@@ -158,6 +159,13 @@ impl<'a> Wanted<'a> {
                 tagged: *tagged,
                 cpus,
             }),
+            PathSpec::Ovn { datapath, acl } => Self::Ovn(OvnSpec {
+                rig: rig(QUEUES),
+                datapath: *datapath,
+                acl: acl.unwrap_or(Acl::None),
+                stations,
+                cpus,
+            }),
             PathSpec::OvsDpdk(params) => Self::OvsDpdk(dpdk_on(params, &cpus)),
             PathSpec::Testpmd { dpdk, nics: None } => Self::Testpmd(dpdk_on(dpdk, &cpus)),
             PathSpec::Testpmd {
@@ -191,6 +199,7 @@ pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, Setup
         Wanted::Ports([a, b], size) => Box::new(ExternalPath::open(a, b, size)?),
         Wanted::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
         Wanted::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
+        Wanted::Ovn(spec) => Box::new(OvnPath::build(&spec)?),
         Wanted::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
         Wanted::Testpmd(spec) => Box::new(TestpmdPath::build(&spec)?),
         Wanted::Nics(spec) => Box::new(TestpmdNicsPath::build(&spec)?),
@@ -212,6 +221,7 @@ pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
         // The kernel says what it has only when it is asked to make it.
         Wanted::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop)?,
         Wanted::Ovs(spec) => OvsPath::check(&spec)?,
+        Wanted::Ovn(spec) => OvnPath::check(&spec)?,
         Wanted::OvsDpdk(spec) => OvsDpdkPath::check(&spec)?,
         Wanted::Testpmd(spec) => TestpmdPath::check(&spec)?,
         Wanted::Nics(spec) => TestpmdNicsPath::check(&spec)?,

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use super::{KIND, PathSpec};
 
 /// Values that stand for the same as none at all.
-const NEUTRAL: [(&str, &str); 11] = [
+const NEUTRAL: [(&str, &str); 12] = [
     ("rules", "0"),
     ("nat", "none"),
     ("flowtable", "off"),
     ("gro", "off"),
+    ("acl", "none"),
     ("machine", "q35"),
     ("packed", "off"),
     ("indirect_desc", "on"),
@@ -28,6 +29,8 @@ pub enum Layer {
     Tunnel,
     /// A second link, and the driver that bundles both.
     Bundle,
+    /// A logical switch.
+    LogicalSwitch,
     /// A guest.
     Guest,
     /// A parameter: `rules=100`.
@@ -60,6 +63,11 @@ impl PathSpec {
             (Self::VlanBridge { .. }, Self::Bridge) => Some(Layer::Tags),
             (Self::Tunnel(ask), Self::Bridge) if !ask.encapsulation().is_routed() && !ask.gro() => {
                 Some(Layer::Tunnel)
+            }
+            (Self::Ovn { datapath, .. }, Self::Ovs { datapath: of_base, tagged: false })
+                if datapath == of_base && !own.contains_key("acl") =>
+            {
+                Some(Layer::LogicalSwitch)
             }
             (Self::Bond { .. } | Self::Team { .. }, Self::Bridge) => Some(Layer::Bundle),
             (Self::Tunnel(ask), Self::Routed(_))
@@ -128,6 +136,15 @@ mod tests {
         let guest = path(&[("kind", "vm"), ("nic", "e1000")]);
         let packed = path(&[("kind", "vm"), ("nic", "e1000"), ("packed", "on")]);
         let split = path(&[("kind", "vm"), ("nic", "e1000"), ("packed", "off")]);
+        let ovs = path(&[("kind", "ovs"), ("datapath", "kernel")]);
+        let ovn = path(&[("kind", "ovn"), ("datapath", "kernel"), ("acl", "none")]);
+        let ruled = path(&[("kind", "ovn"), ("datapath", "kernel"), ("acl", "allow-related")]);
+        assert_eq!(ovn.layer_over(&ovs), Some(Layer::LogicalSwitch));
+        assert_eq!(ruled.layer_over(&ovs), None);
+        assert_eq!(
+            ruled.layer_over(&ovn),
+            Some(Layer::Parameter("acl=allow-related".to_owned()))
+        );
         let bond = path(&[("kind", "bond"), ("aggregation", "balance-xor")]);
         assert_eq!(bond.layer_over(&bridge), Some(Layer::Bundle));
         assert_eq!(

@@ -147,6 +147,10 @@ impl<'w> Reader<'w> {
                 datapath: self.take("datapath")?,
                 tagged: self.tagged()?,
             },
+            "ovn" => PathSpec::Ovn {
+                datapath: self.take("datapath")?,
+                acl: self.take("acl")?,
+            },
             "ovs-dpdk" => PathSpec::OvsDpdk(DpdkParams::read(self)?),
             "testpmd" => PathSpec::Testpmd {
                 dpdk: DpdkParams::read(self)?,

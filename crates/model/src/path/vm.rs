@@ -31,6 +31,8 @@ params! {
         queues: u32,
         /// Descriptors of a ring.
         ring: u32,
+        /// Bytes of frames from the guest that may be under way on the host, of each queue of its taps.
+        sndbuf: u32,
         /// Guests at the same time.
         vms: u32,
         /// How its instructions run.
@@ -75,6 +77,7 @@ impl VmParams {
             pin: self.pin.as_ref().map_or_else(Vec::new, |pin| pin.0.clone()),
             queues: self.queues.unwrap_or(1),
             ring: self.ring,
+            sndbuf: self.sndbuf,
             vms: self.vms.unwrap_or(1),
             accel: self.accel.unwrap_or(VmAccel::Auto),
             machine: self.machine.unwrap_or(VmMachine::Q35),
@@ -110,6 +113,9 @@ pub struct VmConfig {
     /// Descriptors of the receive ring, and of the transmit ring where that can be set; the
     /// device's own choice when absent.
     pub ring: Option<u32>,
+    /// Bytes of frames from the guest that may be under way on the host, of each queue of its taps; QEMU's own choice,
+    /// which is no limit, when absent.
+    pub sndbuf: Option<u32>,
     /// Guests at the same time \[1\]. They share the switch or the port, and the tester's frames
     /// take turns through them.
     pub vms: u32,

@@ -203,6 +203,18 @@ keywords! {
 }
 
 keywords! {
+    /// Rules on a logical switch of OVN, in its own words (ovn-nbctl(8), `acl-add`).
+    Acl {
+        /// None.
+        None = "none",
+        /// Lets every IP packet through, by itself.
+        AllowStateless = "allow-stateless",
+        /// The same, with connections kept in mind.
+        AllowRelated = "allow-related",
+    }
+}
+
+keywords! {
     /// What a virtual machine is to QEMU.
     VmMachine {
         /// An ordinary one: PCI Express, and what else a computer has.
@@ -245,7 +257,7 @@ macro_rules! from_words {
     };
 }
 
-from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel Lookup Nat OnOff Encapsulation SubMode TcFilter VmMachine Aggregation);
+from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel Lookup Nat OnOff Encapsulation SubMode TcFilter VmMachine Aggregation Acl);
 
 /// CPU numbers, `4+6` in a cell's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use crate::keywords::keywords;
 use crate::path::{
-    Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
+    Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
     Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
 };
 use crate::plan::build::check_interface;
@@ -26,6 +26,8 @@ keywords! {
         VlanBridge = "vlan-bridge",
         /// Two namespaces joined by Open vSwitch.
         Ovs = "ovs",
+        /// Two namespaces joined by a logical switch of OVN.
+        Ovn = "ovn",
         /// Two namespaces joined by Open vSwitch with DPDK's polling threads.
         OvsDpdk = "ovs-dpdk",
         /// Two interfaces joined by DPDK's testpmd.
@@ -61,6 +63,7 @@ impl PathKind {
             Self::Ports => "kind a b",
             Self::VlanBridge => "kind tagging",
             Self::Ovs => "kind datapath tagging",
+            Self::Ovn => "kind datapath acl",
             Self::OvsDpdk => "kind vdev cores queues",
             Self::Testpmd => "kind vdev pci a b cores queues",
             Self::Routed => "kind rules lookup nat flowtable",
@@ -69,7 +72,7 @@ impl PathKind {
             Self::TcRedirect => "kind filter",
             Self::Bond | Self::Team => "kind aggregation",
             Self::Vm => {
-                "kind guest nic pf switch tagging vdev cores host_queues vcpus pin queues ring vms accel \
+                "kind guest nic pf switch tagging vdev cores host_queues vcpus pin queues ring sndbuf vms accel \
                  machine packed indirect_desc mrg_rxbuf ioeventfd rss iommu"
             }
         };
@@ -82,6 +85,7 @@ integers! {
     Vcpus 1 to 1024, "virtual CPUs of a guest, as in vcpus = [1, 2]";
     Queues 1 to 1024, "queues of an interface, as in queues = [1, 4]";
     Ring 1 to 65_536, "descriptors in a ring, as in ring = [256]";
+    Sndbuf 4_608 to 1_073_741_824, "bytes that may be under way behind a tap, as in sndbuf = [65536]";
     Vms 1 to 1024, "guests at the same time, as in vms = [1]";
     Cores 1 to 1024, "polling threads, as in cores = [1, 2]";
     Rules 0 to 100_000, "rules of a firewall, as in rules = [0, 100]";
@@ -142,6 +146,10 @@ pub struct PathParams {
     /// Descriptors in a ring.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub ring: List<Ring>,
+    /// Bytes of frames from the guest that may be under way on the host, for each queue of a tap: with more the guest
+    /// waits. No limit when absent.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub sndbuf: List<Sndbuf>,
     /// Guests at the same time; they share the switch or the port, and the frames take turns
     /// through them.
     #[serde(default, skip_serializing_if = "List::is_empty")]
@@ -151,7 +159,11 @@ pub struct PathParams {
     /// carries untagged frames when it is absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub tagging: List<Tagging>,
-    /// Datapath of `ovs`: `kernel` or `userspace`; when absent the kernel's where it has one.
+    /// Rules on the logical switch of `ovn`: `none` (when absent), `allow-stateless` or `allow-related`, with which it
+    /// keeps connections in mind.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub acl: List<Acl>,
+    /// Datapath of `ovs` and `ovn`: `kernel` or `userspace`; when absent the kernel's where it has one.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub datapath: List<Datapath>,
     /// How DPDK gets at the interfaces: `af_packet` (when absent) or `af_xdp`.

@@ -30,7 +30,7 @@ impl Digits {
 
 impl PathParams {
     /// Length and place in the file of every list.
-    pub(super) fn lists(&self) -> [(usize, usize); 32] {
+    pub(super) fn lists(&self) -> [(usize, usize); 34] {
         fn of<T>(list: &List<T>) -> (usize, usize) {
             (list.len(), list.at())
         }
@@ -45,8 +45,10 @@ impl PathParams {
             of(&self.pin),
             of(&self.queues),
             of(&self.ring),
+            of(&self.sndbuf),
             of(&self.vms),
             of(&self.tagging),
+            of(&self.acl),
             of(&self.datapath),
             of(&self.vdev),
             of(&self.cores),
@@ -100,6 +102,7 @@ impl PathParams {
             vdev: digits.take(&self.vdev),
             tagging: digits.take(&self.tagging),
             vms: digits.take(&self.vms).map(u32::from),
+            sndbuf: digits.take(&self.sndbuf).map(u32::from),
             ring: digits.take(&self.ring).map(u32::from),
             queues: digits.take(&self.queues).map(u32::from),
             pin: digits.take(&self.pin),
@@ -120,6 +123,10 @@ impl PathParams {
             SwitchKind::Ovs => PathSpec::Ovs {
                 datapath: digits.take(&self.datapath),
                 tagged: digits.take(&self.tagging).is_some(),
+            },
+            SwitchKind::Ovn => PathSpec::Ovn {
+                datapath: digits.take(&self.datapath),
+                acl: digits.take(&self.acl),
             },
             SwitchKind::OvsDpdk => PathSpec::OvsDpdk(self.dpdk(digits)),
             SwitchKind::Testpmd => PathSpec::Testpmd {

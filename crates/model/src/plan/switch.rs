@@ -9,6 +9,8 @@ keywords! {
         VlanBridge = "vlan-bridge",
         /// Open vSwitch: its kernel datapath, or the one in its own process.
         Ovs = "ovs",
+        /// A logical switch of OVN.
+        Ovn = "ovn",
         /// Open vSwitch with DPDK's polling threads.
         OvsDpdk = "ovs-dpdk",
         /// DPDK's `testpmd`, which passes every frame from one port to the other.

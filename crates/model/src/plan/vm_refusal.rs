@@ -55,6 +55,7 @@ impl VmConfig {
     fn without_effect(&self, given: &VmParams) -> Option<Problem> {
         let Self { nic, switch, .. } = self;
         let tagging = given.tagging.is_some();
+        let on_tap = matches!(nic, VmNic::E1000 | VmNic::VirtioNet | VmNic::VhostNet);
         first! { WithoutEffect:
             tagging && matches!(switch, VmSwitch::Ovs { tagged: false, .. }) =>
                 "switch = \"{switch}\" has no VLAN sub-interfaces, its ports know their VLANs",
@@ -71,6 +72,9 @@ impl VmConfig {
             given.host_queues.is_some() && *switch == VmSwitch::Testpmd =>
                 "switch = \"{switch}\" has as many queues on the host's interfaces as on the guest's",
                 "write queues instead of host_queues";
+            given.sndbuf.is_some() && !on_tap =>
+                "nic = \"{nic}\" is not on a tap, which sndbuf is about",
+                "leave sndbuf out beside it, in a [[path]] of its own";
             given.accel.is_some() && self.netns =>
                 "a namespace needs no accelerator",
                 "leave accel out beside guest = \"netns\"";

@@ -27,8 +27,8 @@ use crate::tun::taps_there;
 use crate::vlan::VLAN;
 
 const PACKAGE: &str = "openvswitch-switch";
-const SERVER: Packaged = Packaged::on_path("ovsdb-server", PACKAGE);
-const TOOL: Packaged = Packaged::on_path("ovsdb-tool", PACKAGE);
+pub(super) const SERVER: Packaged = Packaged::on_path("ovsdb-server", PACKAGE);
+pub(super) const TOOL: Packaged = Packaged::on_path("ovsdb-tool", PACKAGE);
 const SETTER: Packaged = Packaged::on_path("ovs-vsctl", PACKAGE);
 const SCHEMA: Packaged = Packaged {
     name: "vswitch.ovsschema",
@@ -146,7 +146,7 @@ pub(super) struct Instance {
     /// The daemon's first thread carries the frames.
     main_carries: bool,
     version: String,
-    _dir: RunDir,
+    dir: RunDir,
 }
 
 impl Instance {
@@ -204,7 +204,7 @@ impl Instance {
             control,
             main_carries: setup.datapath == Datapath::Userspace && !setup.dpdk,
             version: String::new(),
-            _dir: dir,
+            dir,
         };
         let version = instance
             .request("version", &[])
@@ -261,6 +261,21 @@ impl Instance {
         let set = |words: &[String]| set(&self.setter, &self.database, words);
         set(&words)?;
         switched(&mut self.daemon, &set, name)
+    }
+
+    /// Where its sockets are.
+    pub(super) fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+
+    /// Socket of its database.
+    pub(super) fn database(&self) -> &Path {
+        &self.database
+    }
+
+    /// Changes its configuration (ovs-vsctl(8)).
+    pub(super) fn configure(&self, words: &[String]) -> Result<(), PathError> {
+        set(&self.setter, &self.database, words).map(drop)
     }
 
     /// Name and version.

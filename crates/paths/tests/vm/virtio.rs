@@ -30,6 +30,7 @@ pub fn microvm() -> Outcome {
         ("indirect_desc", "off"),
         ("mrg_rxbuf", "off"),
         ("ioeventfd", "off"),
+        ("sndbuf", "65536"),
     ])?;
     let expected = ["packed on", "indirect_desc off", "mrg_rxbuf off"].map(str::to_owned);
     assert_eq!(agreed(&path), [expected.to_vec(), expected.to_vec()]);

@@ -108,6 +108,7 @@ impl Stage {
             | PathSpec::Ipvlan { .. }
             | PathSpec::TcRedirect { .. }
             | PathSpec::XdpRedirect
+            | PathSpec::Ovn { .. }
             | PathSpec::Bond { .. }
             | PathSpec::Team { .. }
             | PathSpec::Netkit { .. }
