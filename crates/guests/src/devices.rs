@@ -191,7 +191,11 @@ pub fn bus_module(machine: VmMachine) -> Option<&'static str> {
 /// Words for the command line of the guest's kernel.
 pub fn kernel_words(ask: &VmConfig) -> &'static str {
     // Debian's leaves it off.
-    if ask.virtio.iommu { " intel_iommu=on" } else { "" }
+    if ask.virtio.iommu {
+        " intel_iommu=on"
+    } else {
+        ""
+    }
 }
 
 #[cfg(test)]
@@ -223,7 +227,12 @@ mod tests {
                 "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,mq=on,vectors=10,rx_queue_size=1024",
             ),
             (
-                &[("packed", "on"), ("mrg_rxbuf", "off"), ("indirect_desc", "off"), ("ioeventfd", "off")],
+                &[
+                    ("packed", "on"),
+                    ("mrg_rxbuf", "off"),
+                    ("indirect_desc", "off"),
+                    ("ioeventfd", "off"),
+                ],
                 "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,packed=on,indirect_desc=off,mrg_rxbuf=off,ioeventfd=off",
             ),
             (
@@ -231,7 +240,11 @@ mod tests {
                 "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,mq=on,vectors=6,rss=on,iommu_platform=on,disable-legacy=on",
             ),
             (
-                &[("machine", "microvm"), ("queues", "2"), ("ioeventfd", "off")],
+                &[
+                    ("machine", "microvm"),
+                    ("queues", "2"),
+                    ("ioeventfd", "off"),
+                ],
                 "virtio-net-device,netdev=net1,mac=02:6e:69:00:01:01,mq=on",
             ),
             (

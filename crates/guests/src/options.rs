@@ -164,9 +164,6 @@ mod tests {
             words("option rss of virtio-net-pci")
         );
         assert_eq!(lacks(&[("iommu", "on")]), words("device intel-iommu"));
-        assert_eq!(
-            lacks(&[("machine", "microvm")]),
-            words("machine microvm")
-        );
+        assert_eq!(lacks(&[("machine", "microvm")]), words("machine microvm"));
     }
 }

@@ -14,14 +14,16 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-pub use kernel::{AGGREGATION, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, RoutedParams, TC_FILTER, TunnelParams};
+pub use kernel::{
+    AGGREGATION, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, RoutedParams, TC_FILTER, TunnelParams,
+};
 pub use layer::Layer;
 pub use read::{NoPath, Words};
 pub use virtio::Virtio;
 pub use vm::{VmConfig, VmParams, VmSwitch};
 pub use word::{
-    Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
-    Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
+    Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff,
+    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
 };
 
 pub use crate::keywords::UnknownKeyword;

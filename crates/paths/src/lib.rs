@@ -63,7 +63,8 @@ pub use routed::{RoutedPath, RoutedSpec};
 pub use run_dir::sweep;
 pub use sub_interface::{SubInterfacePath, SubInterfaceSpec};
 pub use switch::{
-    Datapath, DpdkSpec, NicsSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath, TestpmdPath, Vdev,
+    Datapath, DpdkSpec, NicsSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath,
+    TestpmdPath, Vdev,
 };
 pub use tc_redirect::TcRedirectPath;
 pub use tunnel::{TunnelPath, TunnelSpec};

@@ -74,7 +74,10 @@ impl XdpRedirectPath {
         for (site, name) in [(&rig.a, "a"), (&rig.b, "b")] {
             site.ethtool.set_features(name, &napi::RECEIVER_FEATURES)?;
         }
-        let indices = [rig.dut.links.get("d0")?.index, rig.dut.links.get("d1")?.index];
+        let indices = [
+            rig.dut.links.get("d0")?.index,
+            rig.dut.links.get("d1")?.index,
+        ];
         // Numbers of interfaces are those of the caller's namespace.
         let program = rig.dut.ns.run(move || load(indices))??;
         rig.joined(false);
@@ -98,7 +101,9 @@ fn load([d0, d1]: [u32; 2]) -> Result<Ebpf, PathError> {
     }
     let program = loaded.program_mut("redirect");
     let program = program.ok_or_else(|| lacks("program"))?;
-    let program: &mut Xdp = program.try_into().map_err(|e| refused(EbpfError::from(e)))?;
+    let program: &mut Xdp = program
+        .try_into()
+        .map_err(|e| refused(EbpfError::from(e)))?;
     program.load().map_err(|e| refused(e.into()))?;
     for index in [d0, d1] {
         program

@@ -2,15 +2,18 @@
 
 use nicety_host::placement::Placement;
 use nicety_model::path::{
-    AGGREGATION, Acl, Aggregation, DpdkParams, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, SubMode, TC_FILTER, TcFilter,
+    AGGREGATION, Acl, Aggregation, DpdkParams, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, SubMode,
+    TC_FILTER, TcFilter,
 };
 use nicety_model::plan::{PathPlan, SwitchKind};
 use nicety_model::sock::Family;
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
 use nicety_paths::{
-    BridgePath, BridgeSpec, BundleDriver, BundlePath, BundleSpec, DirectPath, DirectSpec, DpdkSpec, ExternalPath, NetkitPath, NetkitSpec, NicsSpec, OvsDpdkPath,
-    OvnPath, OvnSpec, OvsPath, OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
-    Tagging, TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath, XdpRedirectPath,
+    BridgePath, BridgeSpec, BundleDriver, BundlePath, BundleSpec, DirectPath, DirectSpec, DpdkSpec,
+    ExternalPath, NetkitPath, NetkitSpec, NicsSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath,
+    OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec, Tagging,
+    TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath,
+    XdpRedirectPath,
 };
 
 use crate::setup;

@@ -107,7 +107,10 @@ impl GuestNic {
             format!(", rings of {rx} (receive) and {tx} (transmit)")
         });
         let virtio: String = self.virtio.iter().map(|word| format!(", {word}")).collect();
-        format!("{} {} x{}{rings}{virtio}", self.name, self.driver, self.queues)
+        format!(
+            "{} {} x{}{rings}{virtio}",
+            self.name, self.driver, self.queues
+        )
     }
 }
 

@@ -64,11 +64,13 @@ impl PathSpec {
             (Self::Tunnel(ask), Self::Bridge) if !ask.encapsulation().is_routed() && !ask.gro() => {
                 Some(Layer::Tunnel)
             }
-            (Self::Ovn { datapath, .. }, Self::Ovs { datapath: of_base, tagged: false })
-                if datapath == of_base && !own.contains_key("acl") =>
-            {
-                Some(Layer::LogicalSwitch)
-            }
+            (
+                Self::Ovn { datapath, .. },
+                Self::Ovs {
+                    datapath: of_base,
+                    tagged: false,
+                },
+            ) if datapath == of_base && !own.contains_key("acl") => Some(Layer::LogicalSwitch),
             (Self::Bond { .. } | Self::Team { .. }, Self::Bridge) => Some(Layer::Bundle),
             (Self::Tunnel(ask), Self::Routed(_))
                 if ask.encapsulation().is_routed() && !ask.gro() && plain =>
@@ -138,7 +140,11 @@ mod tests {
         let split = path(&[("kind", "vm"), ("nic", "e1000"), ("packed", "off")]);
         let ovs = path(&[("kind", "ovs"), ("datapath", "kernel")]);
         let ovn = path(&[("kind", "ovn"), ("datapath", "kernel"), ("acl", "none")]);
-        let ruled = path(&[("kind", "ovn"), ("datapath", "kernel"), ("acl", "allow-related")]);
+        let ruled = path(&[
+            ("kind", "ovn"),
+            ("datapath", "kernel"),
+            ("acl", "allow-related"),
+        ]);
         assert_eq!(ovn.layer_over(&ovs), Some(Layer::LogicalSwitch));
         assert_eq!(ruled.layer_over(&ovs), None);
         assert_eq!(

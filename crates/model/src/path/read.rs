@@ -8,7 +8,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    Aggregation, DpdkParams, KIND, Nics, PathSpec, RoutedParams, SubMode, Tagging, TunnelParams, VmParams,
+    Aggregation, DpdkParams, KIND, Nics, PathSpec, RoutedParams, SubMode, Tagging, TunnelParams,
+    VmParams,
 };
 
 /// A path's parameters in words, with its `kind`, as they are in JSON.

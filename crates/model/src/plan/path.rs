@@ -6,8 +6,8 @@ use toml::Spanned;
 
 use crate::keywords::keywords;
 use crate::path::{
-    Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
-    Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
+    Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff,
+    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
 };
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};

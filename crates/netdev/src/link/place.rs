@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use netlink_packet_route::link::{
-    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoMacVtap, InfoNetkit, IpVlanMode, LinkAttribute,
-    LinkFlags, LinkMessage, MacVlanMode, MacVtapMode, NetkitMode,
+    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoMacVtap, InfoNetkit, IpVlanMode,
+    LinkAttribute, LinkFlags, LinkMessage, MacVlanMode, MacVtapMode, NetkitMode,
 };
 
 use super::{Links, check_name, of_kind, of_name};
@@ -79,7 +79,11 @@ impl Links {
         (far, peer): (&NetNs, &str),
         layer3: bool,
     ) -> Result<(), NetError> {
-        let mode = if layer3 { NetkitMode::L3 } else { NetkitMode::L2 };
+        let mode = if layer3 {
+            NetkitMode::L3
+        } else {
+            NetkitMode::L2
+        };
         let mut other = of_name(peer)?;
         let there = LinkAttribute::NetNsFd(far.as_fd().as_raw_fd());
         other.attributes.push(there);

@@ -159,7 +159,10 @@ impl Control {
     fn start(instance: &Instance, ns: &NetNs, spec: &OvnSpec) -> Result<Self, PathError> {
         let dir = instance.dir();
         let start = |name, program: &File, arguments: Vec<String>| {
-            Program::start(&program_of(name, program, arguments, ns, &spec.cpus, dir), dir)
+            Program::start(
+                &program_of(name, program, arguments, ns, &spec.cpus, dir),
+                dir,
+            )
         };
         let (server, tool) = (SERVER.find()?, TOOL.find()?);
         let mut databases = Vec::new();
@@ -197,7 +200,10 @@ impl Control {
         let synced = setter.run(&[limit, "--wait=hv".to_owned(), "sync".to_owned()]);
         synced.map_err(|error| running.trouble(format!("the switch is not set up: {error}")))?;
         let version = run(&controller, ["--version"])?;
-        let version = version.lines().next().and_then(|line| line.split(' ').next_back());
+        let version = version
+            .lines()
+            .next()
+            .and_then(|line| line.split(' ').next_back());
         Ok(Self {
             version: version.unwrap_or_default().to_owned(),
             _controller: running,

@@ -15,8 +15,8 @@ use nicety_model::{FrameSize, Remedy};
 use nicety_netdev::link::Mac;
 use nicety_netdev::privilege::Privilege;
 use nicety_paths::{
-    Coupling, Datapath, DpdkSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
-    TestpmdPath, Vdev, VlanBridgePath, ledger,
+    Coupling, Datapath, DpdkSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError,
+    RigSpec, Tagging, TestpmdPath, Vdev, VlanBridgePath, ledger,
 };
 
 #[path = "../../../netdev/tests/net_harness/mod.rs"]

@@ -8,8 +8,9 @@ use nicety_model::{Direction, Fps, Shape};
 use nicety_netdev::link::Mac;
 use nicety_packet::MacAddr;
 use nicety_paths::{
-    BundleDriver, BundlePath, BundleSpec, NetkitPath, NetkitSpec, Path, PathError, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
-    TcRedirectPath, TunnelPath, TunnelSpec, XdpRedirectPath,
+    BundleDriver, BundlePath, BundleSpec, NetkitPath, NetkitSpec, Path, PathError, RigSpec,
+    RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec, TcRedirectPath, TunnelPath,
+    TunnelSpec, XdpRedirectPath,
 };
 use nicety_port::af_packet::TrafficSpec;
 use nicety_testkit::runner::Skip;
