@@ -11,6 +11,7 @@ use nicety_netdev::link::Mac;
 use crate::accel::Accelerator;
 use crate::emulator::QBOOT;
 use crate::options::nic_device;
+use crate::tsc;
 use crate::wire::PORT_NAME;
 
 /// Memory of a guest in MiB: the program, rings of jumbo frames, and room to spare.
@@ -189,13 +190,21 @@ pub fn bus_module(machine: VmMachine) -> Option<&'static str> {
 }
 
 /// Words for the command line of the guest's kernel.
-pub fn kernel_words(ask: &VmConfig) -> &'static str {
-    // Debian's leaves it off.
+pub fn kernel_words(ask: &VmConfig, accelerator: &Accelerator) -> String {
+    let mut words = String::new();
     if ask.virtio.iommu {
-        " intel_iommu=on"
-    } else {
-        ""
+        // Debian's leaves it off.
+        words += " intel_iommu=on";
     }
+    let emulated = matches!(accelerator, Accelerator::Tcg(_));
+    if ask.machine == VmMachine::Microvm
+        && emulated
+        && let Some(khz) = tsc::khz()
+    {
+        // Without a clock beside it the kernel waits for one for ever, and has nothing to check this one by.
+        words += &format!(" tsc_early_khz={khz} tsc=reliable");
+    }
+    words
 }
 
 #[cfg(test)]

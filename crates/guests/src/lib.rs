@@ -20,6 +20,7 @@ pub mod modules;
 mod options;
 pub mod qmp;
 mod root;
+mod tsc;
 pub mod virtio;
 pub mod virtio_ports;
 pub mod wire;

@@ -118,7 +118,8 @@ fn wire(
     veth::connect(end(near, 0xe0), end(far, 0xf0), mtu, queues)?;
     // The pair is the far side of itself: the other direction needs the switches too.
     rig.dut.ethtool.set_features(far, &napi::SENDER_FEATURES)?;
-    rig.dut.ethtool.set_features(near, &napi::RECEIVER_FEATURES)
+    let receiving = &napi::RECEIVER_FEATURES;
+    rig.dut.ethtool.set_features(near, receiving).map(drop)
 }
 
 /// Lets the links' ends receive in threads. What comes from A is received by `d0` on the first CPU, so the far ends are

@@ -8,9 +8,9 @@
 //! The program runs in the driver, before the kernel makes a socket buffer. Into a veth frames go that way only where
 //! the other end has a ring for them (`veth_xdp_xmit` in drivers/net/veth.c), so `a` and `b` have GRO on here.
 
+use aya::Ebpf;
 use aya::maps::xdp::DevMapHash;
 use aya::programs::{Xdp, XdpMode};
-use aya::{Ebpf, EbpfError};
 use nicety_model::{FrameSize, Remedy};
 use nicety_netdev::napi;
 use nicety_netdev::net_error::NetError;
@@ -91,24 +91,20 @@ impl XdpRedirectPath {
 /// Loads the program and puts it on both interfaces.
 fn load([d0, d1]: [u32; 2]) -> Result<Ebpf, PathError> {
     let bytes = REDIRECT.unwrap_or_default();
-    let mut loaded = Ebpf::load(bytes).map_err(refused)?;
+    let mut loaded = Ebpf::load(bytes).map_err(|e| refused(&e))?;
     let others = loaded.map_mut("others").ok_or_else(|| lacks("map"))?;
-    let mut others = DevMapHash::try_from(others).map_err(|e| refused(e.into()))?;
+    let mut others = DevMapHash::try_from(others).map_err(|e| refused(&e))?;
     for (from, to) in [(d0, d1), (d1, d0)] {
-        others
-            .insert(from, to, None, 0)
-            .map_err(|e| refused(e.into()))?;
+        others.insert(from, to, None, 0).map_err(|e| refused(&e))?;
     }
     let program = loaded.program_mut("redirect");
     let program = program.ok_or_else(|| lacks("program"))?;
-    let program: &mut Xdp = program
-        .try_into()
-        .map_err(|e| refused(EbpfError::from(e)))?;
-    program.load().map_err(|e| refused(e.into()))?;
+    let program: &mut Xdp = program.try_into().map_err(|e| refused(&e))?;
+    program.load().map_err(|e| refused(&e))?;
     for index in [d0, d1] {
         program
             .attach_to_if_index(index, XdpMode::Driver)
-            .map_err(|e| refused(e.into()))?;
+            .map_err(|e| refused(&e))?;
     }
     Ok(loaded)
 }
@@ -121,9 +117,9 @@ fn lacks(what: &str) -> PathError {
     }
 }
 
-fn refused(error: EbpfError) -> PathError {
+fn refused(error: &dyn std::error::Error) -> PathError {
     // The system's answer is the last of the chain.
-    let mut last: &dyn std::error::Error = &error;
+    let mut last = error;
     while let Some(source) = last.source() {
         last = source;
     }

@@ -194,7 +194,7 @@ impl Control {
         instance.configure(&words)?;
         let controller = CONTROLLER.find()?;
         let of_switch = format!("unix:{}", instance.database().display());
-        let mut running = start("ovn-controller", &controller, vec![of_switch])?;
+        let running = start("ovn-controller", &controller, vec![of_switch])?;
         // Answers once the controller has put all of it into the switch.
         let limit = format!("--timeout={}", READY.as_secs());
         let synced = setter.run(&[limit, "--wait=hv".to_owned(), "sync".to_owned()]);
