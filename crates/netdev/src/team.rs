@@ -94,8 +94,10 @@ impl Teams {
                 value(option);
             });
         });
-        self.channel
-            .change(message, 0)
-            .map_err(|e| NetError::new("set an option of team", self.ns.has(name), e))
+        match self.channel.change(message, 0) {
+            // It is set; the answer is that of the news about it, for which nobody listens (`team_nl_options_set_doit`).
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            set => set.map_err(|e| NetError::new("set an option of team", self.ns.has(name), e)),
+        }
     }
 }

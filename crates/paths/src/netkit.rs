@@ -5,7 +5,8 @@
 //!      a ------------ d0 - br0, or routes - nk0 ----------- b
 //! ```
 //!
-//! On layer 2 a bridge joins `d0` and `nk0`, on layer 3 routes do. A netkit has no ring: what is sent at one end is put
+//! On layer 2 a bridge joins `d0` and `nk0`, on layer 3 routes do. There `nk0` has no address, so what the tester sends to
+//! its other station would be for somebody else: tc says that it is for this host. A netkit has no ring: what is sent at one end is put
 //! into the backlog of the CPU that sends, for the other end.
 
 use nicety_model::path::SubMode;
@@ -23,6 +24,7 @@ use crate::path::{Coupling, Path, PathFacts};
 use crate::receive_threads;
 use crate::rig::{MAC_A, RigSpec};
 use crate::site::Site;
+use crate::tool::TC;
 use crate::veth::{self, End};
 
 /// A netkit pair.
@@ -51,7 +53,7 @@ impl NetkitPath {
     ///
     /// # Errors
     /// Those of [`BridgePath::build`](crate::BridgePath::build); [`PathError::NoKernelSupport`] for a kernel without
-    /// netkit.
+    /// netkit; [`PathError::NotInstalled`] and [`PathError::Program`] of tc on layer 3.
     pub fn build(spec: &NetkitSpec) -> Result<Self, PathError> {
         const MAC_D0: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xd0]);
         let routed = spec.mode == SubMode::L3;
@@ -119,7 +121,7 @@ fn bridge(dut: &Site) -> Result<(), NetError> {
 }
 
 /// Routes to the tester's networks. Behind `nk0` nobody is asked for hardware addresses: it has none.
-fn routes(dut: &Site, spec: &NetkitSpec) -> Result<(), NetError> {
+fn routes(dut: &Site, spec: &NetkitSpec) -> Result<(), PathError> {
     if spec.ipv6 {
         sysctl::enable_quiet_ipv6(&dut.ns)?;
     }
@@ -134,7 +136,15 @@ fn routes(dut: &Site, spec: &NetkitSpec) -> Result<(), NetError> {
     let nk0 = dut.links.get("nk0")?.index;
     let (own, bits) = far.own;
     dut.links.add_address("nk0", own, bits)?;
-    routes.add(far.network, nk0, None, Table::Main)
+    routes.add(far.network, nk0, None, Table::Main)?;
+    for words in [
+        "qdisc add dev nk0 clsact",
+        "filter add dev nk0 ingress matchall action skbedit ptype host",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        TC.run(&dut.ns, &words, "")?;
+    }
+    Ok(())
 }
 
 fn lacking(error: NetError) -> PathError {

@@ -302,6 +302,15 @@ impl Instance {
         ovs_pmd::parse(&text.unwrap_or_default())
     }
 
+    /// Frames that it has read, of a datapath of its own.
+    pub(super) fn received(&self) -> Result<u64, NetError> {
+        let error = |e| NetError::new("read the counters of", "ovs-vswitchd", unanswered(e));
+        let text = self
+            .request("dpif-netdev/pmd-stats-show", &[])
+            .map_err(error)?;
+        ovs_pmd::received(&text).ok_or_else(|| error(io::Error::other(format!("it says {text:?}"))))
+    }
+
     /// Queues of a port that threads poll; none when it does not say.
     pub(super) fn queues(&self, port: &str) -> Option<u64> {
         let text = self.request("dpif-netdev/pmd-rxq-show", &[]).ok()?;

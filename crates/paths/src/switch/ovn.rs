@@ -284,15 +284,20 @@ impl Path for OvnPath {
 
     fn counters(&self) -> Result<PathCounters, NetError> {
         let mut counters = self.rig.counters(&[])?;
-        if self.acl == Acl::AllowRelated {
-            // A frame is looked up again behind every look at its connection, so lookups say nothing of frames.
-            return Ok(counters);
-        }
         let arrived: u64 = ["d0", "d1"]
             .into_iter()
             .filter_map(|name| Some(counters.of(name)?.rx_packets))
             .sum();
-        let switch = lookup_counters(&self.instance, self.datapath, arrived)?;
+        let mut switch = lookup_counters(&self.instance, self.datapath, arrived)?;
+        if self.acl == Acl::AllowRelated {
+            // A frame is looked up again behind every look at its connection, so lookups say nothing of frames.
+            let received = match self.datapath {
+                Datapath::Kernel => arrived,
+                Datapath::Userspace => self.instance.received()?,
+            };
+            switch.counters.rx_packets = received;
+            switch.counters.rx_missed_errors = arrived.saturating_sub(received);
+        }
         // After `a` and `d0`.
         counters.interfaces.insert(2, switch);
         Ok(counters)

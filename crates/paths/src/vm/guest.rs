@@ -114,7 +114,10 @@ impl Boot<'_> {
         arguments.extend(machine::kernel(
             &self.bundle.kernel.image,
             &initramfs,
-            &format!("{COMMAND_LINE}{}", devices::kernel_words(ask, self.accelerator)),
+            &format!(
+                "{COMMAND_LINE}{}",
+                devices::kernel_words(ask, self.accelerator)
+            ),
             "vm",
         ));
         let mut inherit = vec![theirs, initramfs.file.into()];

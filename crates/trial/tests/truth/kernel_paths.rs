@@ -30,7 +30,7 @@ pub struct Kind {
     build: fn(bool) -> Result<Box<dyn Path>, PathError>,
 }
 
-pub const KINDS: [Kind; 28] = [
+pub const KINDS: [Kind; 29] = [
     kind("routed", |six| routed(RoutedParams::default(), six)),
     kind("rules", |six| routed(ruled(100, Lookup::Linear), six)),
     kind("set", |six| routed(ruled(1_000, Lookup::Set), six)),
@@ -65,6 +65,7 @@ pub const KINDS: [Kind; 28] = [
     kind("ipvlan_l2", |six| sub(SubMode::L2, six)),
     kind("ipvlan_l3", |six| sub(SubMode::L3, six)),
     kind("tc_matchall", |_| redirect(TcFilter::Matchall)),
+    kind("tc_flower", |_| redirect(TcFilter::Flower)),
     kind("tc_u32", |_| redirect(TcFilter::U32)),
     kind("xdp_redirect", |_| {
         Ok(Box::new(XdpRedirectPath::build(&rig())?))
