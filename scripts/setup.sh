@@ -44,7 +44,7 @@ install() (
     fi
     apt_install "$@" || exit 1
     have systemctl || exit 0
-    for package in openvswitch-switch irqbalance prometheus prometheus-alertmanager prometheus-node-exporter \
+    for package in openvswitch-switch ovn-central ovn-host irqbalance prometheus prometheus-alertmanager prometheus-node-exporter \
         postgresql tuned etcd-server; do
         if [[ " $* " == *" $package "* ]]; then
             systemctl disable --quiet "${package/%etcd-server/etcd}.service" >&2 || true
@@ -125,6 +125,8 @@ if [ "$purpose" = test ]; then
     switches=()
     [ -x /usr/lib/openvswitch-switch/ovs-vswitchd ] || PATH=$PATH:/usr/sbin have ovs-vswitchd ||
         switches+=(openvswitch-switch)
+    PATH=$PATH:/usr/sbin have ovn-northd || switches+=(ovn-central)
+    have ovn-controller || switches+=(ovn-host)
     [ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ] || switches+=(openvswitch-switch-dpdk)
     have dpdk-testpmd || switches+=(dpdk-dev)
     PATH=$PATH:/usr/sbin have irqbalance || switches+=(irqbalance)

@@ -78,7 +78,7 @@ impl Emulator {
         Self::with(words, Some(root.join(LIBRARIES).join("qemu")))
     }
 
-    fn with(words: Vec<PathBuf>, modules: Option<PathBuf>) -> Result<Self, QemuError> {
+    pub(crate) fn with(words: Vec<PathBuf>, modules: Option<PathBuf>) -> Result<Self, QemuError> {
         let mut emulator = Self {
             words,
             modules,
@@ -117,7 +117,7 @@ impl Emulator {
         }
     }
 
-    fn output_of(&self, words: &[&str]) -> Result<String, QemuError> {
+    pub(crate) fn output_of(&self, words: &[&str]) -> Result<String, QemuError> {
         let error = |e| QemuError::io("run", &self.words[0], e);
         let out = self
             .command()

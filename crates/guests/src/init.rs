@@ -22,6 +22,7 @@ use serde_json::Value;
 use crate::error::QemuError;
 use crate::files::mount;
 use crate::modules;
+use crate::virtio;
 use crate::virtio_ports;
 use crate::wire::{
     CONFIG, FromGuest, GuestConfig, Hello, NicFacts, PORT_NAME, Report, Request, Serve,
@@ -218,6 +219,8 @@ fn facts(ethtool: &Ethtool, nic: &str) -> NicFacts {
             .channels(nic)
             .map_or(1, |channels| channels.current.combined.max(1)),
         rings: ethtool.rings(nic).ok().map(|rings| (rings.rx, rings.tx)),
+        features: virtio::features(nic),
+        iommu: virtio::iommu(nic),
     }
 }
 

@@ -17,8 +17,11 @@ pub mod init;
 pub mod initramfs;
 pub mod machine;
 pub mod modules;
+mod options;
 pub mod qmp;
 mod root;
+mod tsc;
+pub mod virtio;
 pub mod virtio_ports;
 pub mod wire;
 
@@ -27,3 +30,4 @@ pub use bundle::{Bundle, BundleSpec, Kernel};
 pub use emulator::{Emulator, Purpose};
 pub use error::QemuError;
 pub use machine::{Machine, MachineSpec};
+pub use options::QemuOption;

@@ -85,6 +85,12 @@ pub struct NicFacts {
     pub queues: u32,
     /// Descriptors of a receive and a transmit ring, where the driver tells.
     pub rings: Option<(u32, u32)>,
+    /// Features that device and driver agreed on, a bit for each; of a virtio device.
+    #[serde(default)]
+    pub features: Option<u64>,
+    /// What the IOMMU before the device does, where there is one.
+    #[serde(default)]
+    pub iommu: Option<String>,
 }
 
 /// Asks for a [`Report`].

@@ -5,6 +5,7 @@
 mod kernel;
 mod layer;
 mod read;
+mod virtio;
 mod vm;
 mod word;
 
@@ -13,13 +14,16 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-pub use kernel::{IPVLAN_MODE, MACVLAN_MODE, RoutedParams, TC_FILTER, TunnelParams};
+pub use kernel::{
+    AGGREGATION, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, RoutedParams, TC_FILTER, TunnelParams,
+};
 pub use layer::Layer;
 pub use read::{NoPath, Words};
+pub use virtio::Virtio;
 pub use vm::{VmConfig, VmParams, VmSwitch};
 pub use word::{
-    Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
-    Tagging, TcFilter, Vdev, VmAccel, VmNic,
+    Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff,
+    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
 };
 
 pub use crate::keywords::UnknownKeyword;
@@ -48,6 +52,13 @@ pub enum PathSpec {
         /// Frames are tagged on the wire, and the switch's ports know their VLANs.
         tagged: bool,
     },
+    /// Two namespaces joined by a logical switch of OVN, on Open vSwitch.
+    Ovn {
+        /// The datapath; when absent the kernel's where it has one.
+        datapath: Option<Datapath>,
+        /// Rules of the logical switch; none when absent.
+        acl: Option<Acl>,
+    },
     /// Two namespaces joined by Open vSwitch with DPDK's polling threads.
     OvsDpdk(DpdkParams),
     /// Two interfaces joined by DPDK's testpmd.
@@ -75,6 +86,23 @@ pub enum PathSpec {
     TcRedirect {
         /// What finds the frames; `matchall` when absent.
         filter: Option<TcFilter>,
+    },
+    /// Two interfaces between which an XDP program redirects every frame.
+    XdpRedirect,
+    /// Two namespaces joined by two links that the driver bonding bundles.
+    Bond {
+        /// How frames are spread over them; `active-backup` when absent.
+        aggregation: Option<Aggregation>,
+    },
+    /// Two namespaces joined by two links that the driver team bundles.
+    Team {
+        /// How frames are spread over them; `active-backup` when absent.
+        aggregation: Option<Aggregation>,
+    },
+    /// The tester's port B is one end of a netkit pair, whose other is on the host.
+    Netkit {
+        /// On which layer it works; `l3` when absent.
+        mode: Option<SubMode>,
     },
     /// A guest that forwards between two NICs.
     Vm(VmParams),
@@ -156,6 +184,7 @@ impl PathSpec {
             Self::Ports { .. } => "ports",
             Self::VlanBridge { .. } => "vlan-bridge",
             Self::Ovs { .. } => "ovs",
+            Self::Ovn { .. } => "ovn",
             Self::OvsDpdk(_) => "ovs-dpdk",
             Self::Testpmd { .. } => "testpmd",
             Self::Routed(_) => "routed",
@@ -163,6 +192,10 @@ impl PathSpec {
             Self::Macvlan { .. } => "macvlan",
             Self::Ipvlan { .. } => "ipvlan",
             Self::TcRedirect { .. } => "tc-redirect",
+            Self::XdpRedirect => "xdp-redirect",
+            Self::Bond { .. } => "bond",
+            Self::Team { .. } => "team",
+            Self::Netkit { .. } => "netkit",
             Self::Vm(_) => "vm",
             Self::Foreign(words) => words.get(KIND).map_or("?", String::as_str),
         }
@@ -192,6 +225,10 @@ impl PathSpec {
                 add("datapath", text(datapath));
                 add("tagging", text(&tagged.then_some(Tagging::Filtering)));
             }
+            Self::Ovn { datapath, acl } => {
+                add("datapath", text(datapath));
+                add("acl", text(acl));
+            }
             Self::Testpmd {
                 nics: Some(Nics { pci, a, b }),
                 ..
@@ -202,7 +239,12 @@ impl PathSpec {
             }
             Self::Routed(params) => params.add_words(&mut add),
             Self::Tunnel(params) => params.add_words(&mut add),
-            Self::Macvlan { mode } | Self::Ipvlan { mode } => add("mode", text(mode)),
+            Self::Macvlan { mode } | Self::Ipvlan { mode } | Self::Netkit { mode } => {
+                add("mode", text(mode));
+            }
+            Self::Bond { aggregation } | Self::Team { aggregation } => {
+                add("aggregation", text(aggregation));
+            }
             Self::TcRedirect { filter } => add("filter", text(filter)),
             Self::Vm(vm) => vm.add_words(&mut add),
             _ => {}

@@ -5,7 +5,7 @@
 mod guest;
 mod laid;
 
-use crate::path::{PathSpec, Tagging};
+use crate::path::{PathSpec, SubMode, Tagging};
 
 /// Stations from A to B, in sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +92,12 @@ pub enum StationKind {
     Ipvlan,
     /// tc, which hands frames to another interface.
     Redirect,
+    /// An XDP program, which does the same.
+    XdpRedirect,
+    /// Bundled links.
+    Bundle,
+    /// An end of a netkit pair.
+    Netkit,
     /// What nobody here built.
     Unknown,
 }
@@ -109,6 +115,7 @@ impl StationKind {
                 | Self::NicSwitch
                 | Self::Router
                 | Self::Redirect
+                | Self::XdpRedirect
                 | Self::Unknown
         )
     }
@@ -135,6 +142,9 @@ impl StationKind {
             Self::Macvlan => "macvlan",
             Self::Ipvlan => "ipvlan",
             Self::Redirect => "tc redirect",
+            Self::XdpRedirect => "XDP redirect",
+            Self::Bundle => "bundled links",
+            Self::Netkit => "netkit",
             Self::Unknown => "device under test",
         }
     }
@@ -212,6 +222,24 @@ fn tunnelled(routed: bool) -> Vec<Station> {
     ]
 }
 
+/// What is between `d0` and `d1` of bundled links.
+fn bundled(near: &str, far: &str) -> Vec<Station> {
+    use StationKind::{Bridge, Bundle, Veth};
+    let both = |names: [&str; 2], counts| Station {
+        names: names.map(str::to_owned).into(),
+        kind: Veth,
+        counts,
+    };
+    vec![
+        Station::switch("br0", Bridge),
+        Station::far(near, Bundle),
+        both(["u0", "u1"], Counts::Sent),
+        both(["v0", "v1"], Counts::Received),
+        Station::near(far, Bundle),
+        Station::switch("br1", Bridge),
+    ]
+}
+
 impl Route {
     /// The route over a path with these parameters. Of a kind that this version does not know only
     /// the ends are there.
@@ -246,7 +274,7 @@ impl Route {
                 Station::switch("br0", Bridge),
                 Station::far("d1.100", Vlan),
             ]),
-            PathSpec::Ovs { .. } => ends(vec![Station::switch("ovs", Ovs)]),
+            PathSpec::Ovs { .. } | PathSpec::Ovn { .. } => ends(vec![Station::switch("ovs", Ovs)]),
             PathSpec::OvsDpdk(_) => {
                 ends(ports(["ovs p0", "ovs p1"], Station::switch("ovs", OvsDpdk)))
             }
@@ -257,6 +285,20 @@ impl Route {
             PathSpec::Tunnel(tunnel) => ends(tunnelled(tunnel.encapsulation().is_routed())),
             PathSpec::Macvlan { .. } | PathSpec::Ipvlan { .. } => {
                 vec![Site::host(vec![Station::near("d0", Veth)])]
+            }
+            PathSpec::XdpRedirect => ends(vec![Station::unnamed(StationKind::XdpRedirect)]),
+            PathSpec::Bond { .. } => ends(bundled("bond0", "bond1")),
+            PathSpec::Team { .. } => ends(bundled("team0", "team1")),
+            PathSpec::Netkit { mode } => {
+                let switch = match mode {
+                    Some(SubMode::L2) => Station::switch("br0", Bridge),
+                    _ => Station::unnamed(StationKind::Router),
+                };
+                vec![Site::host(vec![
+                    Station::near("d0", Veth),
+                    switch,
+                    Station::far("nk0", StationKind::Netkit),
+                ])]
             }
             PathSpec::Vm(vm) => guest::sites(&vm.config()),
             PathSpec::Ports { .. } | PathSpec::Foreign(_) => vec![Site {
@@ -271,6 +313,7 @@ impl Route {
         let far = match path {
             PathSpec::Macvlan { .. } => StationKind::Macvlan,
             PathSpec::Ipvlan { .. } => StationKind::Ipvlan,
+            PathSpec::Netkit { .. } => StationKind::Netkit,
             _ => StationKind::Port,
         };
         let mut sites = vec![port(SiteKind::TesterA, Station::far(a, StationKind::Port))];

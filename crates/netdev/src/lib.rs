@@ -31,6 +31,7 @@ pub mod shaper;
 pub mod sysctl;
 pub mod tap;
 mod tc;
+pub mod team;
 pub mod traffic_control;
 pub mod undo_log;
 pub mod vf;

@@ -1,6 +1,7 @@
 //! Network interfaces: make, change, read, remove (rtnetlink).
 
 mod address;
+mod bundle;
 mod counters;
 mod forwarding;
 mod name;
@@ -22,6 +23,7 @@ use netlink_packet_route::link::{
 };
 use netlink_sys::protocols::NETLINK_ROUTE;
 
+pub use bundle::Bonding;
 pub use counters::LinkCounters;
 pub use name::check_name;
 pub use news::LinkNews;

@@ -5,6 +5,7 @@
 //! is left of them, even after a crash.
 
 pub mod bridge;
+pub mod bundle;
 pub mod counters;
 pub mod direct;
 mod driver;
@@ -17,7 +18,9 @@ mod guest;
 mod interface;
 mod inventory;
 pub mod memory;
+pub mod module;
 mod neighbours;
+pub mod netkit;
 pub mod netns_guest;
 mod networks;
 mod nics;
@@ -40,14 +43,17 @@ mod veth;
 mod vlan;
 pub mod vlan_bridge;
 pub mod vm;
+pub mod xdp_redirect;
 
 pub use bridge::{BridgePath, BridgeSpec};
+pub use bundle::{BundleDriver, BundlePath, BundleSpec};
 pub use counters::{Cycles, PathCounters, Polling, ledger};
 pub use direct::{DirectPath, DirectSpec};
 pub use endpoint_site::EndpointSite;
 pub use endpoints::{Between, Endpoints};
 pub use error::PathError;
 pub use external::ExternalPath;
+pub use netkit::{NetkitPath, NetkitSpec};
 pub use netns_guest::{NetnsPath, NetnsSpec};
 pub use nicety_model::path::Tagging;
 pub use path::{
@@ -59,9 +65,11 @@ pub use routed::{RoutedPath, RoutedSpec};
 pub use run_dir::sweep;
 pub use sub_interface::{SubInterfacePath, SubInterfaceSpec};
 pub use switch::{
-    Datapath, DpdkSpec, NicsSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath, TestpmdPath, Vdev,
+    Datapath, DpdkSpec, NicsSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath,
+    TestpmdPath, Vdev,
 };
 pub use tc_redirect::TcRedirectPath;
 pub use tunnel::{TunnelPath, TunnelSpec};
 pub use vlan_bridge::VlanBridgePath;
 pub use vm::{VmPath, VmSpec};
+pub use xdp_redirect::XdpRedirectPath;

@@ -8,6 +8,7 @@
 mod dpdk;
 mod guests;
 mod instance;
+mod ovn;
 mod ovs;
 mod ovs_counters;
 mod ovs_dpdk;
@@ -23,6 +24,7 @@ use crate::error::PathError;
 pub use dpdk::DpdkSpec;
 pub(crate) use guests::{GuestSwitch, GuestSwitchSpec, plug, port as guest_port};
 pub use nicety_model::path::{Datapath, Vdev};
+pub use ovn::{OvnPath, OvnSpec};
 pub use ovs::{OvsPath, OvsSpec};
 pub use ovs_dpdk::OvsDpdkPath;
 pub use testpmd::TestpmdPath;
@@ -34,9 +36,10 @@ pub use testpmd_nics::{NicsSpec, TestpmdNicsPath};
 /// # Errors
 /// [`PathError::NotInstalled`] for each whose package is missing, [`PathError::NoDevice`] where one always needs a
 /// device that is not here.
-pub fn installed() -> [(&'static str, Result<(), PathError>); 3] {
+pub fn installed() -> [(&'static str, Result<(), PathError>); 4] {
     [
         ("ovs", instance::all_there(&ovs::DAEMON)),
+        ("ovn", ovn::all_there()),
         (
             "ovs-dpdk",
             instance::all_there(&ovs_dpdk::DAEMON).and_then(|()| crate::tun::taps_there()),

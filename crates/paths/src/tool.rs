@@ -30,6 +30,12 @@ pub(crate) const TC: Tool = Tool {
     package: "iproute2",
 };
 
+/// Modules of the kernel.
+pub(crate) const MODPROBE: Tool = Tool {
+    name: "modprobe",
+    package: "kmod",
+};
+
 /// Where Debian has them, also for a user whose PATH leaves these out.
 const PLACES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 

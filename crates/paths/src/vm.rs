@@ -27,6 +27,7 @@ mod spec;
 use std::time::Duration;
 
 use nicety_guests::accel::BOOTS;
+use nicety_guests::virtio;
 use nicety_guests::wire::{Hello, Serve};
 use nicety_guests::{Accelerator, Bundle, QemuError};
 use nicety_host::stat::StatSample;
@@ -91,6 +92,14 @@ impl VmPath {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses what the QEMU at hand does not know; asks it only where a plan wants something unusual of it.
+    ///
+    /// # Errors
+    /// [`PathError::Guest`]; [`PathError::Qemu`] when it does not start.
+    pub fn check_qemu(spec: &VmSpec, bundle: &Bundle) -> Result<(), PathError> {
+        spec::known(spec, bundle)
     }
 
     /// Builds the host's side, boots the guests at the same time, and waits until they forward.
@@ -187,6 +196,7 @@ impl VmPath {
         stopped: &dyn Fn() -> bool,
     ) -> Result<Self, PathError> {
         Self::check(spec)?;
+        spec::known(spec, bundle)?;
         let allowed = place::allowed()?;
         let rest = spec::rest(spec, &allowed);
         let HostSide {
@@ -358,6 +368,7 @@ fn describe(
             driver: nic.driver.clone(),
             queues: nic.queues,
             rings: nic.rings,
+            virtio: virtio::unusual(nic),
         });
         let note = GuestNote::Guest {
             guest: name.to_string(),

@@ -38,6 +38,8 @@ impl LayerCost<'_, '_> {
         let layer = match &self.layer {
             Layer::Tags => "tags",
             Layer::Tunnel => "the tunnel",
+            Layer::LogicalSwitch => "the logical switch",
+            Layer::Bundle => "bundling two links",
             Layer::Guest => "the guest",
             Layer::Parameter(word) => word,
         };

@@ -1,14 +1,19 @@
 //! Paths, from a cell's parameters to what is built; guests are [`Guests`](crate::guests::Guests)' work.
 
 use nicety_host::placement::Placement;
-use nicety_model::path::{DpdkParams, IPVLAN_MODE, MACVLAN_MODE, SubMode, TC_FILTER, TcFilter};
+use nicety_model::path::{
+    AGGREGATION, Acl, Aggregation, DpdkParams, IPVLAN_MODE, MACVLAN_MODE, NETKIT_MODE, SubMode,
+    TC_FILTER, TcFilter,
+};
 use nicety_model::plan::{PathPlan, SwitchKind};
 use nicety_model::sock::Family;
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
 use nicety_paths::{
-    BridgePath, BridgeSpec, DirectPath, DirectSpec, DpdkSpec, ExternalPath, NicsSpec, OvsDpdkPath,
-    OvsPath, OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
-    Tagging, TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath,
+    BridgePath, BridgeSpec, BundleDriver, BundlePath, BundleSpec, DirectPath, DirectSpec, DpdkSpec,
+    ExternalPath, NetkitPath, NetkitSpec, NicsSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath,
+    OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec, Tagging,
+    TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath,
+    XdpRedirectPath,
 };
 
 use crate::setup;
@@ -42,7 +47,7 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
                 params
             }
             PathPlan::Switch {
-                kind: SwitchKind::Ovs,
+                kind: SwitchKind::Ovs | SwitchKind::Ovn,
                 ..
             } => return vec![1],
             _ => return vec![0],
@@ -69,6 +74,7 @@ enum Wanted<'a> {
     Ports([&'a str; 2], FrameSize),
     Vlan(RigSpec, Tagging),
     Ovs(OvsSpec),
+    Ovn(OvnSpec),
     OvsDpdk(DpdkSpec),
     Testpmd(DpdkSpec),
     Nics(NicsSpec),
@@ -76,6 +82,9 @@ enum Wanted<'a> {
     Tunnel(TunnelSpec),
     SubInterface(SubInterfaceSpec),
     TcRedirect(RigSpec, TcFilter),
+    XdpRedirect(RigSpec),
+    Bundle(BundleSpec),
+    Netkit(NetkitSpec),
 }
 
 impl<'a> Wanted<'a> {
@@ -103,7 +112,23 @@ impl<'a> Wanted<'a> {
                 flows: key.flows,
             })
         };
+        let bundle = |driver, aggregation: Option<Aggregation>| {
+            Self::Bundle(BundleSpec {
+                rig: rig(QUEUES),
+                driver,
+                aggregation: aggregation.unwrap_or(AGGREGATION),
+            })
+        };
         Ok(match &key.path {
+            PathSpec::Bond { aggregation } => bundle(BundleDriver::Bonding, *aggregation),
+            PathSpec::Team { aggregation } => bundle(BundleDriver::Team, *aggregation),
+            PathSpec::XdpRedirect => Self::XdpRedirect(rig(QUEUES)),
+            PathSpec::Netkit { mode } => Self::Netkit(NetkitSpec {
+                rig: rig(QUEUES),
+                mode: mode.unwrap_or(NETKIT_MODE),
+                stations,
+                ipv6,
+            }),
             PathSpec::Routed(ask) => Self::Routed(RoutedSpec {
                 rig: rig(QUEUES),
                 ask: ask.clone(),
@@ -135,6 +160,13 @@ impl<'a> Wanted<'a> {
                 rig: rig(QUEUES),
                 datapath: *datapath,
                 tagged: *tagged,
+                cpus,
+            }),
+            PathSpec::Ovn { datapath, acl } => Self::Ovn(OvnSpec {
+                rig: rig(QUEUES),
+                datapath: *datapath,
+                acl: acl.unwrap_or(Acl::None),
+                stations,
                 cpus,
             }),
             PathSpec::OvsDpdk(params) => Self::OvsDpdk(dpdk_on(params, &cpus)),
@@ -170,6 +202,7 @@ pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, Setup
         Wanted::Ports([a, b], size) => Box::new(ExternalPath::open(a, b, size)?),
         Wanted::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
         Wanted::Ovs(spec) => Box::new(OvsPath::build(&spec)?),
+        Wanted::Ovn(spec) => Box::new(OvnPath::build(&spec)?),
         Wanted::OvsDpdk(spec) => Box::new(OvsDpdkPath::build(&spec)?),
         Wanted::Testpmd(spec) => Box::new(TestpmdPath::build(&spec)?),
         Wanted::Nics(spec) => Box::new(TestpmdNicsPath::build(&spec)?),
@@ -177,6 +210,9 @@ pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, Setup
         Wanted::Tunnel(spec) => Box::new(TunnelPath::build(&spec)?),
         Wanted::SubInterface(spec) => Box::new(SubInterfacePath::build(&spec)?),
         Wanted::TcRedirect(rig, filter) => Box::new(TcRedirectPath::build(&rig, filter)?),
+        Wanted::XdpRedirect(rig) => Box::new(XdpRedirectPath::build(&rig)?),
+        Wanted::Bundle(spec) => Box::new(BundlePath::build(&spec)?),
+        Wanted::Netkit(spec) => Box::new(NetkitPath::build(&spec)?),
     })
 }
 
@@ -188,6 +224,7 @@ pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
         // The kernel says what it has only when it is asked to make it.
         Wanted::Vlan(rig, tagging) => VlanBridgePath::build(&rig, tagging).map(drop)?,
         Wanted::Ovs(spec) => OvsPath::check(&spec)?,
+        Wanted::Ovn(spec) => OvnPath::check(&spec)?,
         Wanted::OvsDpdk(spec) => OvsDpdkPath::check(&spec)?,
         Wanted::Testpmd(spec) => TestpmdPath::check(&spec)?,
         Wanted::Nics(spec) => TestpmdNicsPath::check(&spec)?,
@@ -199,6 +236,9 @@ pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
         Wanted::TcRedirect(rig, filter) => TcRedirectPath::check()
             .and_then(|()| TcRedirectPath::build(&rig, filter))
             .map(drop)?,
+        Wanted::XdpRedirect(rig) => XdpRedirectPath::build(&rig).map(drop)?,
+        Wanted::Bundle(spec) => BundlePath::build(&spec).map(drop)?,
+        Wanted::Netkit(spec) => NetkitPath::build(&spec).map(drop)?,
     }
     Ok(())
 }

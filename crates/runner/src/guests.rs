@@ -101,8 +101,10 @@ impl Guests {
         if ask.netns {
             return NetnsPath::check(&namespace_spec(ask, largest, placement));
         }
-        self.bundle.as_ref().map_err(NoBundle::refusal)?;
-        VmPath::check(&machine_spec(ask, largest, placement))
+        let bundle = self.bundle.as_ref().map_err(NoBundle::refusal)?;
+        let spec = machine_spec(ask, largest, placement);
+        VmPath::check(&spec)?;
+        VmPath::check_qemu(&spec, bundle)
     }
 
     /// Boots a guest for each of `serve` in which sockets end, with at most `neighbours` pairs beside it. Nothing polls

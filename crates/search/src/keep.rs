@@ -25,7 +25,7 @@ impl Keep {
         let mtu = key.frame_size_bytes.mtu_needed().max(1500);
         match &key.path {
             PathSpec::Vm(_) => Self::Run,
-            PathSpec::Ovs { .. } => Self::Next(mtu),
+            PathSpec::Ovs { .. } | PathSpec::Ovn { .. } => Self::Next(mtu),
             PathSpec::OvsDpdk(_) | PathSpec::Testpmd { .. } => Self::NextAlone(mtu),
             PathSpec::Bridge
             | PathSpec::Ports { .. }
@@ -35,6 +35,10 @@ impl Keep {
             | PathSpec::Macvlan { .. }
             | PathSpec::Ipvlan { .. }
             | PathSpec::TcRedirect { .. }
+            | PathSpec::XdpRedirect
+            | PathSpec::Bond { .. }
+            | PathSpec::Team { .. }
+            | PathSpec::Netkit { .. }
             | PathSpec::Foreign(_) => Self::Never,
         }
     }

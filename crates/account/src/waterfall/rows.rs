@@ -218,7 +218,8 @@ fn no_time(site: SiteKind, kind: StationKind) -> Option<Unknown> {
         | StationKind::FilteringBridge
         | StationKind::Ovs
         | StationKind::Router
-        | StationKind::Redirect => Some(Unknown::InNextStation),
+        | StationKind::Redirect
+        | StationKind::XdpRedirect => Some(Unknown::InNextStation),
         StationKind::OvsDpdk
         | StationKind::Testpmd
         | StationKind::SwitchPort

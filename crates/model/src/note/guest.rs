@@ -96,6 +96,9 @@ pub struct GuestNic {
     pub queues: u32,
     /// Descriptors of a receive and a transmit ring, where the driver tells.
     pub rings: Option<(u32, u32)>,
+    /// What of its virtio device is not as QEMU makes it when it is told nothing: `packed on`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub virtio: Vec<String>,
 }
 
 impl GuestNic {
@@ -103,7 +106,11 @@ impl GuestNic {
         let rings = there(self.rings, |(rx, tx)| {
             format!(", rings of {rx} (receive) and {tx} (transmit)")
         });
-        format!("{} {} x{}{rings}", self.name, self.driver, self.queues)
+        let virtio: String = self.virtio.iter().map(|word| format!(", {word}")).collect();
+        format!(
+            "{} {} x{}{rings}{virtio}",
+            self.name, self.driver, self.queues
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 //! Parameters of the paths that are made of the kernel alone: routers, tunnels, and what stands on an interface.
 
-use super::{Encapsulation, Lookup, Nat, OnOff, SubMode, TcFilter, params};
+use super::{Aggregation, Encapsulation, Lookup, Nat, OnOff, SubMode, TcFilter, params};
 
 params! {
     /// Parameters of a router.
@@ -76,3 +76,7 @@ pub const MACVLAN_MODE: SubMode = SubMode::Bridge;
 pub const IPVLAN_MODE: SubMode = SubMode::L3;
 /// What finds frames for tc where nothing was said.
 pub const TC_FILTER: TcFilter = TcFilter::Matchall;
+/// Mode of a netkit pair that was given none, as with ip-link(8).
+pub const NETKIT_MODE: SubMode = SubMode::L3;
+/// How frames are spread over bundled links where nothing was said.
+pub const AGGREGATION: Aggregation = Aggregation::ActiveBackup;

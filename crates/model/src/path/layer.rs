@@ -5,11 +5,19 @@ use std::collections::BTreeMap;
 use super::{KIND, PathSpec};
 
 /// Values that stand for the same as none at all.
-const NEUTRAL: [(&str, &str); 4] = [
+const NEUTRAL: [(&str, &str); 12] = [
     ("rules", "0"),
     ("nat", "none"),
     ("flowtable", "off"),
     ("gro", "off"),
+    ("acl", "none"),
+    ("machine", "q35"),
+    ("packed", "off"),
+    ("indirect_desc", "on"),
+    ("mrg_rxbuf", "on"),
+    ("ioeventfd", "on"),
+    ("rss", "off"),
+    ("iommu", "off"),
 ];
 
 /// What one path has and another has not.
@@ -19,6 +27,10 @@ pub enum Layer {
     Tags,
     /// A tunnel, and a second switch behind it.
     Tunnel,
+    /// A second link, and the driver that bundles both.
+    Bundle,
+    /// A logical switch.
+    LogicalSwitch,
     /// A guest.
     Guest,
     /// A parameter: `rules=100`.
@@ -52,6 +64,14 @@ impl PathSpec {
             (Self::Tunnel(ask), Self::Bridge) if !ask.encapsulation().is_routed() && !ask.gro() => {
                 Some(Layer::Tunnel)
             }
+            (
+                Self::Ovn { datapath, .. },
+                Self::Ovs {
+                    datapath: of_base,
+                    tagged: false,
+                },
+            ) if datapath == of_base && !own.contains_key("acl") => Some(Layer::LogicalSwitch),
+            (Self::Bond { .. } | Self::Team { .. }, Self::Bridge) => Some(Layer::Bundle),
             (Self::Tunnel(ask), Self::Routed(_))
                 if ask.encapsulation().is_routed() && !ask.gro() && plain =>
             {
@@ -116,6 +136,28 @@ mod tests {
         ]);
         let wireguard = path(&[("kind", "tunnel"), ("encapsulation", "wireguard")]);
         let guest = path(&[("kind", "vm"), ("nic", "e1000")]);
+        let packed = path(&[("kind", "vm"), ("nic", "e1000"), ("packed", "on")]);
+        let split = path(&[("kind", "vm"), ("nic", "e1000"), ("packed", "off")]);
+        let ovs = path(&[("kind", "ovs"), ("datapath", "kernel")]);
+        let ovn = path(&[("kind", "ovn"), ("datapath", "kernel"), ("acl", "none")]);
+        let ruled = path(&[
+            ("kind", "ovn"),
+            ("datapath", "kernel"),
+            ("acl", "allow-related"),
+        ]);
+        assert_eq!(ovn.layer_over(&ovs), Some(Layer::LogicalSwitch));
+        assert_eq!(ruled.layer_over(&ovs), None);
+        assert_eq!(
+            ruled.layer_over(&ovn),
+            Some(Layer::Parameter("acl=allow-related".to_owned()))
+        );
+        let bond = path(&[("kind", "bond"), ("aggregation", "balance-xor")]);
+        assert_eq!(bond.layer_over(&bridge), Some(Layer::Bundle));
+        assert_eq!(
+            packed.layer_over(&split),
+            Some(Layer::Parameter("packed=on".to_owned()))
+        );
+        assert_eq!(split.layer_over(&guest), None);
         let vlan = path(&[("kind", "vlan-bridge")]);
         assert_eq!(vxlan.layer_over(&bridge), Some(Layer::Tunnel));
         assert_eq!(vxlan.layer_over(&routed), None);

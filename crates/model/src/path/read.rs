@@ -8,7 +8,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    DpdkParams, KIND, Nics, PathSpec, RoutedParams, SubMode, Tagging, TunnelParams, VmParams,
+    Aggregation, DpdkParams, KIND, Nics, PathSpec, RoutedParams, SubMode, Tagging, TunnelParams,
+    VmParams,
 };
 
 /// A path's parameters in words, with its `kind`, as they are in JSON.
@@ -121,6 +122,18 @@ impl<'w> Reader<'w> {
         }
     }
 
+    /// How links are bundled. The driver team needs a program beside it for what it spreads by a hash.
+    fn aggregation(&self, team: bool) -> Result<Option<Aggregation>, NoPath> {
+        match self.take::<Aggregation>("aggregation")? {
+            Some(other) if team && !other.is_of_team() => Err(NoPath::Value {
+                kind: self.kind.to_owned(),
+                key: "aggregation",
+                value: other.to_string(),
+            }),
+            aggregation => Ok(aggregation),
+        }
+    }
+
     fn path(&self) -> Result<PathSpec, NoPath> {
         Ok(match self.kind {
             "bridge" => PathSpec::Bridge,
@@ -134,6 +147,10 @@ impl<'w> Reader<'w> {
             "ovs" => PathSpec::Ovs {
                 datapath: self.take("datapath")?,
                 tagged: self.tagged()?,
+            },
+            "ovn" => PathSpec::Ovn {
+                datapath: self.take("datapath")?,
+                acl: self.take("acl")?,
             },
             "ovs-dpdk" => PathSpec::OvsDpdk(DpdkParams::read(self)?),
             "testpmd" => PathSpec::Testpmd {
@@ -150,6 +167,16 @@ impl<'w> Reader<'w> {
             },
             "tc-redirect" => PathSpec::TcRedirect {
                 filter: self.take("filter")?,
+            },
+            "xdp-redirect" => PathSpec::XdpRedirect,
+            "bond" => PathSpec::Bond {
+                aggregation: self.aggregation(false)?,
+            },
+            "team" => PathSpec::Team {
+                aggregation: self.aggregation(true)?,
+            },
+            "netkit" => PathSpec::Netkit {
+                mode: self.mode(true)?,
             },
             "vm" => PathSpec::Vm(VmParams::read(self)?),
             other => return Err(NoPath::Kind(other.to_owned())),

@@ -111,10 +111,14 @@ fn guests() -> impl Strategy<Value = VmParams> {
         one(&VmAccel::ALL),
     );
     let pin = prop::option::of(prop::collection::vec(0u32..=8191, 1..5));
-    let numbers = [(); 6].map(|()| number());
-    (connected, pin, numbers).prop_map(|(connected, pin, numbers)| {
+    let numbers = [(); 7].map(|()| number());
+    let switches = [(); 6].map(|()| one(&OnOff::ALL));
+    let options = (one(&VmMachine::ALL), switches);
+    (connected, pin, numbers, options).prop_map(|(connected, pin, numbers, options)| {
+        let (machine, switches) = options;
+        let [packed, indirect_desc, mrg_rxbuf, ioeventfd, rss, iommu] = switches;
         let (guest, nic, pf, switch, tagging, vdev, accel) = connected;
-        let [cores, host_queues, vcpus, queues, ring, vms] = numbers;
+        let [cores, host_queues, vcpus, queues, ring, vms, sndbuf] = numbers;
         VmParams {
             guest,
             nic,
@@ -128,8 +132,16 @@ fn guests() -> impl Strategy<Value = VmParams> {
             pin: pin.map(Cpus),
             queues,
             ring,
+            sndbuf,
             vms,
             accel,
+            machine,
+            packed,
+            indirect_desc,
+            mrg_rxbuf,
+            ioeventfd,
+            rss,
+            iommu,
         }
     })
 }
@@ -185,6 +197,13 @@ fn paths() -> impl Strategy<Value = PathSpec> {
             mode => PathSpec::Macvlan { mode },
         }),
         one(&TcFilter::ALL).prop_map(|filter| PathSpec::TcRedirect { filter }),
+        Just(PathSpec::XdpRedirect),
+        (one(&Datapath::ALL), one(&Acl::ALL))
+            .prop_map(|(datapath, acl)| PathSpec::Ovn { datapath, acl }),
+        one(&Aggregation::ALL).prop_map(|aggregation| PathSpec::Bond { aggregation }),
+        one(&[Aggregation::ActiveBackup, Aggregation::BalanceRr])
+            .prop_map(|aggregation| PathSpec::Team { aggregation }),
+        one(&[SubMode::L2, SubMode::L3]).prop_map(|mode| PathSpec::Netkit { mode }),
         guests().prop_map(PathSpec::Vm),
     ]
 }

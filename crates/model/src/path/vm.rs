@@ -1,6 +1,8 @@
 //! `kind = "vm"`: the guest of one point of the matrix.
 
-use super::{Cpus, GuestKind, HostSwitch, Tagging, Vdev, VmAccel, VmNic, params};
+use super::{
+    Cpus, GuestKind, HostSwitch, OnOff, Tagging, Vdev, Virtio, VmAccel, VmMachine, VmNic, params,
+};
 
 params! {
     /// Parameters of a guest as they were given; [`VmParams::config`] tells what they come to.
@@ -29,10 +31,26 @@ params! {
         queues: u32,
         /// Descriptors of a ring.
         ring: u32,
+        /// Bytes of frames from the guest that may be under way on the host, of each queue of its taps.
+        sndbuf: u32,
         /// Guests at the same time.
         vms: u32,
         /// How its instructions run.
         accel: VmAccel,
+        /// What it is to QEMU.
+        machine: VmMachine,
+        /// Whether its virtio rings are packed ones.
+        packed: OnOff,
+        /// Whether a descriptor may stand for a table of them.
+        indirect_desc: OnOff,
+        /// Whether a frame may fill several receive buffers.
+        mrg_rxbuf: OnOff,
+        /// Whether the guest's kicks reach a thread of QEMU's by a descriptor instead of stopping the virtual CPU.
+        ioeventfd: OnOff,
+        /// Whether the device spreads received frames over its queues by a hash that the guest sets.
+        rss: OnOff,
+        /// Whether an IOMMU is between the device and the guest's memory.
+        iommu: OnOff,
     }
 }
 
@@ -59,8 +77,11 @@ impl VmParams {
             pin: self.pin.as_ref().map_or_else(Vec::new, |pin| pin.0.clone()),
             queues: self.queues.unwrap_or(1),
             ring: self.ring,
+            sndbuf: self.sndbuf,
             vms: self.vms.unwrap_or(1),
             accel: self.accel.unwrap_or(VmAccel::Auto),
+            machine: self.machine.unwrap_or(VmMachine::Q35),
+            virtio: Virtio::of(self),
         }
     }
 }
@@ -92,11 +113,18 @@ pub struct VmConfig {
     /// Descriptors of the receive ring, and of the transmit ring where that can be set; the
     /// device's own choice when absent.
     pub ring: Option<u32>,
+    /// Bytes of frames from the guest that may be under way on the host, of each queue of its taps; QEMU's own choice,
+    /// which is no limit, when absent.
+    pub sndbuf: Option<u32>,
     /// Guests at the same time \[1\]. They share the switch or the port, and the tester's frames
     /// take turns through them.
     pub vms: u32,
     /// How its instructions run \[auto\].
     pub accel: VmAccel,
+    /// What it is to QEMU \[q35\].
+    pub machine: VmMachine,
+    /// What its virtio devices are like \[as QEMU makes them\].
+    pub virtio: Virtio,
 }
 
 /// What joins the guests' interfaces on the host.

@@ -166,7 +166,7 @@ impl Encapsulation {
 }
 
 keywords! {
-    /// Which frames a macvlan gets, or on which layer an ipvlan works.
+    /// Which frames a macvlan gets, or on which layer an ipvlan or a netkit works.
     SubMode {
         /// macvlan: those for its own address, and those of others on the same interface.
         Bridge = "bridge",
@@ -176,9 +176,9 @@ keywords! {
         Vepa = "vepa",
         /// macvlan: all; nobody else is on the interface.
         Passthru = "passthru",
-        /// ipvlan: frames, told apart by IP address.
+        /// ipvlan: frames, told apart by IP address. netkit: frames.
         L2 = "l2",
-        /// ipvlan: packets that the host's own routes send on.
+        /// ipvlan, netkit: packets that the host's own routes send on.
         L3 = "l3",
     }
 }
@@ -202,6 +202,49 @@ keywords! {
     }
 }
 
+keywords! {
+    /// Rules on a logical switch of OVN, in its own words (ovn-nbctl(8), `acl-add`).
+    Acl {
+        /// None.
+        None = "none",
+        /// Lets every IP packet through, by itself.
+        AllowStateless = "allow-stateless",
+        /// The same, with connections kept in mind.
+        AllowRelated = "allow-related",
+    }
+}
+
+keywords! {
+    /// What a virtual machine is to QEMU.
+    VmMachine {
+        /// An ordinary one: PCI Express, and what else a computer has.
+        Q35 = "q35",
+        /// A small one without PCI, whose devices are in memory (virtio-mmio).
+        Microvm = "microvm",
+    }
+}
+
+keywords! {
+    /// How frames are spread over links that are bundled.
+    Aggregation {
+        /// One link carries all, the other waits.
+        ActiveBackup = "active-backup",
+        /// Frame by frame in turn.
+        BalanceRr = "balance-rr",
+        /// By a hash over addresses and ports.
+        BalanceXor = "balance-xor",
+        /// The same, over those links that LACP agrees on (IEEE 802.1AX).
+        Lacp = "802.3ad",
+    }
+}
+
+impl Aggregation {
+    /// Whether the driver team does it by itself: what hashes needs a program of its own there.
+    pub fn is_of_team(self) -> bool {
+        matches!(self, Self::ActiveBackup | Self::BalanceRr)
+    }
+}
+
 macro_rules! from_words {
     ($($name:ident)+) => {
         $(impl FromStr for $name {
@@ -214,7 +257,7 @@ macro_rules! from_words {
     };
 }
 
-from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel Lookup Nat OnOff Encapsulation SubMode TcFilter);
+from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel Lookup Nat OnOff Encapsulation SubMode TcFilter VmMachine Aggregation Acl);
 
 /// CPU numbers, `4+6` in a cell's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]

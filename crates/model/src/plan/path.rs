@@ -6,8 +6,8 @@ use toml::Spanned;
 
 use crate::keywords::keywords;
 use crate::path::{
-    Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff, PciPair, SubMode,
-    Tagging, TcFilter, Vdev, VmAccel, VmNic,
+    Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff,
+    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
 };
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
@@ -26,6 +26,8 @@ keywords! {
         VlanBridge = "vlan-bridge",
         /// Two namespaces joined by Open vSwitch.
         Ovs = "ovs",
+        /// Two namespaces joined by a logical switch of OVN.
+        Ovn = "ovn",
         /// Two namespaces joined by Open vSwitch with DPDK's polling threads.
         OvsDpdk = "ovs-dpdk",
         /// Two interfaces joined by DPDK's testpmd.
@@ -40,6 +42,14 @@ keywords! {
         Ipvlan = "ipvlan",
         /// Two namespaces between which tc redirects every frame.
         TcRedirect = "tc-redirect",
+        /// Two namespaces between which an XDP program redirects every frame.
+        XdpRedirect = "xdp-redirect",
+        /// Two namespaces joined by links that the driver bonding bundles.
+        Bond = "bond",
+        /// Two namespaces joined by links that the driver team bundles.
+        Team = "team",
+        /// A namespace whose interface is an end of a netkit pair.
+        Netkit = "netkit",
         /// A guest that forwards between two NICs.
         Vm = "vm",
     }
@@ -49,18 +59,21 @@ impl PathKind {
     /// Keys of its `[[path]]`.
     fn keys(self) -> Vec<&'static str> {
         let keys = match self {
-            Self::Bridge => "kind",
+            Self::Bridge | Self::XdpRedirect => "kind",
             Self::Ports => "kind a b",
             Self::VlanBridge => "kind tagging",
             Self::Ovs => "kind datapath tagging",
+            Self::Ovn => "kind datapath acl",
             Self::OvsDpdk => "kind vdev cores queues",
             Self::Testpmd => "kind vdev pci a b cores queues",
             Self::Routed => "kind rules lookup nat flowtable",
             Self::Tunnel => "kind encapsulation gro",
-            Self::Macvlan | Self::Ipvlan => "kind mode",
+            Self::Macvlan | Self::Ipvlan | Self::Netkit => "kind mode",
             Self::TcRedirect => "kind filter",
+            Self::Bond | Self::Team => "kind aggregation",
             Self::Vm => {
-                "kind guest nic pf switch tagging vdev cores host_queues vcpus pin queues ring vms accel"
+                "kind guest nic pf switch tagging vdev cores host_queues vcpus pin queues ring sndbuf vms accel \
+                 machine packed indirect_desc mrg_rxbuf ioeventfd rss iommu"
             }
         };
         keys.split(' ').collect()
@@ -72,6 +85,7 @@ integers! {
     Vcpus 1 to 1024, "virtual CPUs of a guest, as in vcpus = [1, 2]";
     Queues 1 to 1024, "queues of an interface, as in queues = [1, 4]";
     Ring 1 to 65_536, "descriptors in a ring, as in ring = [256]";
+    Sndbuf 4_608 to 1_073_741_824, "bytes that may be under way behind a tap, as in sndbuf = [65536]";
     Vms 1 to 1024, "guests at the same time, as in vms = [1]";
     Cores 1 to 1024, "polling threads, as in cores = [1, 2]";
     Rules 0 to 100_000, "rules of a firewall, as in rules = [0, 100]";
@@ -132,6 +146,10 @@ pub struct PathParams {
     /// Descriptors in a ring.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub ring: List<Ring>,
+    /// Bytes of frames from the guest that may be under way on the host, for each queue of a tap: with more the guest
+    /// waits. No limit when absent.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub sndbuf: List<Sndbuf>,
     /// Guests at the same time; they share the switch or the port, and the frames take turns
     /// through them.
     #[serde(default, skip_serializing_if = "List::is_empty")]
@@ -141,7 +159,11 @@ pub struct PathParams {
     /// carries untagged frames when it is absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub tagging: List<Tagging>,
-    /// Datapath of `ovs`: `kernel` or `userspace`; when absent the kernel's where it has one.
+    /// Rules on the logical switch of `ovn`: `none` (when absent), `allow-stateless` or `allow-related`, with which it
+    /// keeps connections in mind.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub acl: List<Acl>,
+    /// Datapath of `ovs` and `ovn`: `kernel` or `userspace`; when absent the kernel's where it has one.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub datapath: List<Datapath>,
     /// How DPDK gets at the interfaces: `af_packet` (when absent) or `af_xdp`.
@@ -174,13 +196,40 @@ pub struct PathParams {
     /// Whether the receiving ends of a tunnel merge packets of a flow: `on` or `off` (when absent).
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub gro: List<OnOff>,
-    /// Of a macvlan `bridge` (when absent), `private`, `vepa` or `passthru`; of an ipvlan `l2` or
+    /// Of a macvlan `bridge` (when absent), `private`, `vepa` or `passthru`; of an ipvlan and a netkit `l2` or
     /// `l3` (when absent).
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub mode: List<SubMode>,
     /// What finds the frames that tc redirects: `matchall` (when absent), `flower` or `u32`.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub filter: List<TcFilter>,
+    /// How frames are spread over the two links of a bond: `active-backup` (when absent), `balance-rr`,
+    /// `balance-xor` or `802.3ad`; of a team `active-backup` or `balance-rr`.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub aggregation: List<Aggregation>,
+    /// What a virtual machine is to QEMU: `q35` (when absent) or `microvm`, which has no PCI.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub machine: List<VmMachine>,
+    /// Whether the rings of virtio NICs are packed ones: `on` or `off` (when absent).
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub packed: List<OnOff>,
+    /// Whether a descriptor of virtio may stand for a table of them: `on` (when absent) or `off`.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub indirect_desc: List<OnOff>,
+    /// Whether a frame may fill several receive buffers of virtio: `on` (when absent) or `off`.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub mrg_rxbuf: List<OnOff>,
+    /// Whether kicks of a virtio driver reach a thread of QEMU by a descriptor: `on` (when absent) or `off`, where
+    /// the virtual CPU that kicks does the work.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub ioeventfd: List<OnOff>,
+    /// Whether a virtio NIC spreads received frames over its queues by a hash that the guest sets: `on` or `off`
+    /// (when absent).
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub rss: List<OnOff>,
+    /// Whether an IOMMU is between virtio devices and the guest's memory: `on` or `off` (when absent).
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub iommu: List<OnOff>,
 }
 
 /// Name of an interface.
@@ -254,9 +303,10 @@ impl PathParams {
             Some(PathKind::Ports) => self.ends_missing(at, "kind = \"ports\""),
             Some(PathKind::Testpmd) => self.at_nics(at),
             Some(PathKind::Routed) => self.rules_missing(),
-            Some(kind @ (PathKind::Macvlan | PathKind::Ipvlan)) => {
-                self.strange_modes(*kind == PathKind::Ipvlan)
+            Some(kind @ (PathKind::Macvlan | PathKind::Ipvlan | PathKind::Netkit)) => {
+                self.strange_modes(*kind != PathKind::Macvlan)
             }
+            Some(PathKind::Team) => self.strange_aggregations(),
             Some(PathKind::Ovs) => {
                 let strange = self.tagging.placed();
                 let strange = strange.filter(|(tagging, _)| **tagging != Tagging::Filtering);
@@ -294,6 +344,19 @@ impl PathParams {
         let known: Vec<&str> = known.map(SubMode::word).collect();
         let diagnostics = strange.map(|(mode, at)| {
             let what = format!("unknown mode \"{mode}\"");
+            Diagnostic::new(at, what, format!("write one of {}", known.join(", ")))
+        });
+        diagnostics.collect()
+    }
+
+    /// Ways of bundling that the driver team has not by itself.
+    fn strange_aggregations(&self) -> Vec<Diagnostic> {
+        let strange = self.aggregation.placed();
+        let strange = strange.filter(|(way, _)| !way.is_of_team());
+        let known = Aggregation::ALL.into_iter().filter(|way| way.is_of_team());
+        let known: Vec<&str> = known.map(Aggregation::word).collect();
+        let diagnostics = strange.map(|(way, at)| {
+            let what = format!("unknown aggregation \"{way}\"");
             Diagnostic::new(at, what, format!("write one of {}", known.join(", ")))
         });
         diagnostics.collect()

@@ -30,7 +30,7 @@ impl Digits {
 
 impl PathParams {
     /// Length and place in the file of every list.
-    pub(super) fn lists(&self) -> [(usize, usize); 24] {
+    pub(super) fn lists(&self) -> [(usize, usize); 34] {
         fn of<T>(list: &List<T>) -> (usize, usize) {
             (list.len(), list.at())
         }
@@ -45,8 +45,10 @@ impl PathParams {
             of(&self.pin),
             of(&self.queues),
             of(&self.ring),
+            of(&self.sndbuf),
             of(&self.vms),
             of(&self.tagging),
+            of(&self.acl),
             of(&self.datapath),
             of(&self.vdev),
             of(&self.cores),
@@ -59,6 +61,14 @@ impl PathParams {
             of(&self.gro),
             of(&self.mode),
             of(&self.filter),
+            of(&self.aggregation),
+            of(&self.machine),
+            of(&self.packed),
+            of(&self.indirect_desc),
+            of(&self.mrg_rxbuf),
+            of(&self.ioeventfd),
+            of(&self.rss),
+            of(&self.iommu),
         ]
     }
 
@@ -80,11 +90,19 @@ impl PathParams {
 
     fn vm(&self, digits: &mut Digits) -> VmParams {
         VmParams {
+            iommu: digits.take(&self.iommu),
+            rss: digits.take(&self.rss),
+            ioeventfd: digits.take(&self.ioeventfd),
+            mrg_rxbuf: digits.take(&self.mrg_rxbuf),
+            indirect_desc: digits.take(&self.indirect_desc),
+            packed: digits.take(&self.packed),
+            machine: digits.take(&self.machine),
             accel: digits.take(&self.accel),
             cores: digits.take(&self.cores).map(u32::from),
             vdev: digits.take(&self.vdev),
             tagging: digits.take(&self.tagging),
             vms: digits.take(&self.vms).map(u32::from),
+            sndbuf: digits.take(&self.sndbuf).map(u32::from),
             ring: digits.take(&self.ring).map(u32::from),
             queues: digits.take(&self.queues).map(u32::from),
             pin: digits.take(&self.pin),
@@ -105,6 +123,10 @@ impl PathParams {
             SwitchKind::Ovs => PathSpec::Ovs {
                 datapath: digits.take(&self.datapath),
                 tagged: digits.take(&self.tagging).is_some(),
+            },
+            SwitchKind::Ovn => PathSpec::Ovn {
+                datapath: digits.take(&self.datapath),
+                acl: digits.take(&self.acl),
             },
             SwitchKind::OvsDpdk => PathSpec::OvsDpdk(self.dpdk(digits)),
             SwitchKind::Testpmd => PathSpec::Testpmd {
@@ -129,6 +151,16 @@ impl PathParams {
             },
             SwitchKind::TcRedirect => PathSpec::TcRedirect {
                 filter: digits.take(&self.filter),
+            },
+            SwitchKind::XdpRedirect => PathSpec::XdpRedirect,
+            SwitchKind::Bond => PathSpec::Bond {
+                aggregation: digits.take(&self.aggregation),
+            },
+            SwitchKind::Team => PathSpec::Team {
+                aggregation: digits.take(&self.aggregation),
+            },
+            SwitchKind::Netkit => PathSpec::Netkit {
+                mode: digits.take(&self.mode),
             },
         }
     }

@@ -9,6 +9,8 @@ keywords! {
         VlanBridge = "vlan-bridge",
         /// Open vSwitch: its kernel datapath, or the one in its own process.
         Ovs = "ovs",
+        /// A logical switch of OVN.
+        Ovn = "ovn",
         /// Open vSwitch with DPDK's polling threads.
         OvsDpdk = "ovs-dpdk",
         /// DPDK's `testpmd`, which passes every frame from one port to the other.
@@ -23,5 +25,13 @@ keywords! {
         Ipvlan = "ipvlan",
         /// tc, which redirects.
         TcRedirect = "tc-redirect",
+        /// An XDP program, which redirects.
+        XdpRedirect = "xdp-redirect",
+        /// Links bundled by the driver bonding.
+        Bond = "bond",
+        /// Links bundled by the driver team.
+        Team = "team",
+        /// A netkit pair.
+        Netkit = "netkit",
     }
 }

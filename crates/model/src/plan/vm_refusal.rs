@@ -1,6 +1,6 @@
 //! Guests that no machine can build, and why.
 
-use crate::path::{Vdev, VmConfig, VmNic, VmParams, VmSwitch};
+use crate::path::{OnOff, Vdev, VmConfig, VmMachine, VmNic, VmParams, VmSwitch};
 use crate::problem::{Problem, ProblemCode};
 
 /// Ring lengths that QEMU gives a virtio-net device on a tap (hw/net/virtio-net.c:
@@ -42,10 +42,12 @@ impl VmConfig {
     pub(super) fn refusal_of(given: &VmParams) -> Option<Problem> {
         let config = given.config();
         let refusal = config.kind_refusal().or_else(|| config.switch_refusal());
+        let refusal = refusal.or_else(|| config.virtio_refusal());
         refusal
             .or_else(|| config.count_refusal())
             .or_else(|| config.ring_refusal())
             .or_else(|| config.without_effect(given))
+            .or_else(|| config.virtio_without_effect(given))
     }
 
     /// What stands in the path and says nothing about such a guest: with a list of it cells of
@@ -53,6 +55,7 @@ impl VmConfig {
     fn without_effect(&self, given: &VmParams) -> Option<Problem> {
         let Self { nic, switch, .. } = self;
         let tagging = given.tagging.is_some();
+        let on_tap = matches!(nic, VmNic::E1000 | VmNic::VirtioNet | VmNic::VhostNet);
         first! { WithoutEffect:
             tagging && matches!(switch, VmSwitch::Ovs { tagged: false, .. }) =>
                 "switch = \"{switch}\" has no VLAN sub-interfaces, its ports know their VLANs",
@@ -69,9 +72,57 @@ impl VmConfig {
             given.host_queues.is_some() && *switch == VmSwitch::Testpmd =>
                 "switch = \"{switch}\" has as many queues on the host's interfaces as on the guest's",
                 "write queues instead of host_queues";
+            given.sndbuf.is_some() && !on_tap =>
+                "nic = \"{nic}\" is not on a tap, which sndbuf is about",
+                "leave sndbuf out beside it, in a [[path]] of its own";
             given.accel.is_some() && self.netns =>
                 "a namespace needs no accelerator",
                 "leave accel out beside guest = \"netns\"";
+        }
+    }
+
+    /// Switches of virtio that the NIC has not, or what carries its frames.
+    fn virtio_refusal(&self) -> Option<Problem> {
+        let Self { nic, virtio, .. } = self;
+        let microvm = self.machine == VmMachine::Microvm;
+        let vhost_user = *nic == VmNic::VhostUser;
+        let on_pci = !nic.is_virtio();
+        first! { NoSuchGuest:
+            microvm && on_pci && !self.netns =>
+                "nic = \"{nic}\" is on PCI, which machine = \"microvm\" has not",
+                "write nic = \"virtio-net\", or machine = \"q35\"";
+            microvm && virtio.iommu =>
+                "machine = \"microvm\" has no IOMMU",
+                "write iommu = \"off\", or machine = \"q35\"";
+            !virtio.ioeventfd && nic.on_vhost() =>
+                "nic = \"{nic}\" with ioeventfd = \"off\": vhost is kicked by descriptors only",
+                "write ioeventfd = \"on\", or nic = \"virtio-net\"";
+            virtio.packed && *nic == VmNic::VhostNet =>
+                "nic = \"{nic}\" with packed = \"on\": the kernel's vhost knows split rings only",
+                "write packed = \"off\", or nic = \"virtio-net\"";
+            virtio.iommu && vhost_user =>
+                "nic = \"{nic}\" with iommu = \"on\" cannot be built by this version",
+                "write iommu = \"off\", or nic = \"virtio-net\"";
+            virtio.rss && vhost_user =>
+                "nic = \"{nic}\" with rss = \"on\": DPDK's vhost has no RSS",
+                "write rss = \"off\", or nic = \"virtio-net\"";
+        }
+    }
+
+    /// Switches of virtio that say nothing about such a guest.
+    fn virtio_without_effect(&self, given: &VmParams) -> Option<Problem> {
+        let nic = self.nic;
+        let key = given.virtio_key().unwrap_or_default();
+        first! { WithoutEffect:
+            self.netns && given.machine.is_some() =>
+                "a namespace is no machine of QEMU's",
+                "leave machine out beside guest = \"netns\"";
+            !key.is_empty() && !nic.is_virtio() =>
+                "nic = \"{nic}\" is no virtio device and has no {key}",
+                "leave the key out beside it, in a [[path]] of its own";
+            given.rss == Some(OnOff::On) && self.queues == 1 =>
+                "rss = \"on\" with one queue: there is nothing to spread frames over",
+                "write queues = 2 or more, and as many vcpus";
         }
     }
 

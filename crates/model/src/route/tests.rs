@@ -41,6 +41,27 @@ fn guests_far_side_is_the_near_side_seen_from_b() {
 }
 
 #[test]
+fn bundled_links_are_side_by_side_and_counted_together() {
+    let bond = route(&[("kind", "bond"), ("aggregation", "802.3ad")]);
+    assert_eq!(
+        names(&bond),
+        [
+            "a", "d0", "br0", "bond0", "u0+u1", "v0+v1", "bond1", "br1", "d1", "b"
+        ]
+    );
+    let team = route(&[("kind", "team")]);
+    assert_eq!(names(&team)[3], "team0");
+}
+
+#[test]
+fn a_netkit_pair_is_behind_a_router_or_a_bridge() {
+    let routed = route(&[("kind", "netkit")]);
+    assert_eq!(names(&routed), ["a", "d0", "", "nk0", "b"]);
+    let bridged = route(&[("kind", "netkit"), ("mode", "l2")]);
+    assert_eq!(names(&bridged), ["a", "d0", "br0", "nk0", "b"]);
+}
+
+#[test]
 fn guests_name_their_interfaces_and_unknown_places_stand_behind_known_ones() {
     let mut route = route(&[("kind", "vm")]);
     route.lay_out([

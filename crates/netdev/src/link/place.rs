@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use netlink_packet_route::link::{
-    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoMacVtap, IpVlanMode, LinkAttribute, LinkFlags,
-    LinkMessage, MacVlanMode, MacVtapMode,
+    InfoData, InfoIpVlan, InfoKind, InfoMacVlan, InfoMacVtap, InfoNetkit, IpVlanMode,
+    LinkAttribute, LinkFlags, LinkMessage, MacVlanMode, MacVtapMode, NetkitMode,
 };
 
 use super::{Links, check_name, of_kind, of_name};
@@ -66,6 +66,30 @@ impl Links {
         let mut message = of_kind(name, InfoKind::IpVlan, Some(data))?;
         message.attributes.push(LinkAttribute::Link(on));
         self.create("make ipvlan", name, message)
+    }
+
+    /// Makes a netkit pair: `name` here, and `peer` in `far`, which is the end of a container. On layer 3 neither has
+    /// a hardware address. What no program of theirs decides goes through. Both are down.
+    ///
+    /// # Errors
+    /// As [`Links::add_veth`]; [`NetError::Unsupported`] for a kernel without the netkit driver.
+    pub fn add_netkit(
+        &self,
+        name: &str,
+        (far, peer): (&NetNs, &str),
+        layer3: bool,
+    ) -> Result<(), NetError> {
+        let mode = if layer3 {
+            NetkitMode::L3
+        } else {
+            NetkitMode::L2
+        };
+        let mut other = of_name(peer)?;
+        let there = LinkAttribute::NetNsFd(far.as_fd().as_raw_fd());
+        other.attributes.push(there);
+        let data = InfoData::Netkit(vec![InfoNetkit::Peer(other), InfoNetkit::Mode(mode)]);
+        let message = of_kind(name, InfoKind::Netkit, Some(data))?;
+        self.create("make netkit pair", name, message)
     }
 
     /// Makes a macvtap on the interface with number `on`. It is down, and its device is

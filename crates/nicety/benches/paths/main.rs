@@ -32,7 +32,7 @@ struct Kind {
 }
 
 /// Namespaces, programs, emulated machines.
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 22] = [
     kind("bridge", "kind = \"bridge\"", 1.0),
     kind(
         "vlan-bridge",
@@ -44,6 +44,7 @@ const KINDS: [Kind; 20] = [
         "kind = \"tc-redirect\"\nfilter = \"u32\"",
         5.0,
     ),
+    kind("xdp-redirect", "kind = \"xdp-redirect\"", 5.0),
     kind("routed", "kind = \"routed\"", 5.0),
     kind(
         "routed, 1,000 rules",
@@ -83,6 +84,11 @@ const KINDS: [Kind; 20] = [
     kind(
         "vm virtio-net",
         "kind = \"vm\"\naccel = \"tcg\"\nnic = \"virtio-net\"",
+        15.0,
+    ),
+    kind(
+        "vm microvm",
+        "kind = \"vm\"\naccel = \"tcg\"\nmachine = \"microvm\"\npacked = \"on\"",
         15.0,
     ),
 ];

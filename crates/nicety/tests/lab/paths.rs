@@ -17,7 +17,7 @@ confirm = "0s"
 [[path]]
 "#;
 /// What its cells' names begin with, and what makes it.
-const PATHS: [(&str, &str); 10] = [
+const PATHS: [(&str, &str); 16] = [
     (
         "vlan-bridge,tagging=sub-interface/",
         "kind = \"vlan-bridge\"\ntagging = \"sub-interface\"\n",
@@ -52,6 +52,21 @@ const PATHS: [(&str, &str); 10] = [
     ),
     ("ipvlan,mode=l2/", "kind = \"ipvlan\"\nmode = \"l2\"\n"),
     ("tc-redirect/", "kind = \"tc-redirect\"\n"),
+    (
+        "tc-redirect,filter=flower/",
+        "kind = \"tc-redirect\"\nfilter = \"flower\"\n",
+    ),
+    (
+        "bond,aggregation=balance-xor/",
+        "kind = \"bond\"\naggregation = \"balance-xor\"\n",
+    ),
+    (
+        "bond,aggregation=802.3ad/",
+        "kind = \"bond\"\naggregation = \"802.3ad\"\n",
+    ),
+    ("team/", "kind = \"team\"\n"),
+    ("netkit,mode=l2/", "kind = \"netkit\"\nmode = \"l2\"\n"),
+    ("netkit/", "kind = \"netkit\"\n"),
 ];
 
 #[test]

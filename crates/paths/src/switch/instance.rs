@@ -28,8 +28,8 @@ use crate::tun::taps_there;
 use crate::vlan::VLAN;
 
 const PACKAGE: &str = "openvswitch-switch";
-const SERVER: Packaged = Packaged::on_path("ovsdb-server", PACKAGE);
-const TOOL: Packaged = Packaged::on_path("ovsdb-tool", PACKAGE);
+pub(super) const SERVER: Packaged = Packaged::on_path("ovsdb-server", PACKAGE);
+pub(super) const TOOL: Packaged = Packaged::on_path("ovsdb-tool", PACKAGE);
 const SETTER: Packaged = Packaged::on_path("ovs-vsctl", PACKAGE);
 const SCHEMA: Packaged = Packaged {
     name: "vswitch.ovsschema",
@@ -298,6 +298,21 @@ impl Instance {
         Ok(())
     }
 
+    /// Where its sockets are.
+    pub(super) fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+
+    /// Socket of its database.
+    pub(super) fn database(&self) -> &Path {
+        &self.database
+    }
+
+    /// Changes its configuration (ovs-vsctl(8)).
+    pub(super) fn configure(&self, words: &[String]) -> Result<(), PathError> {
+        set(&self.setter, &self.database, words).map(drop)
+    }
+
     /// Name and version.
     pub(super) fn version(&self) -> &str {
         &self.version
@@ -320,6 +335,15 @@ impl Instance {
     pub(super) fn polling(&self) -> Vec<Polling> {
         let text = self.request("dpif-netdev/pmd-stats-show", &[]);
         ovs_pmd::parse(&text.unwrap_or_default())
+    }
+
+    /// Frames that it has read, of a datapath of its own.
+    pub(super) fn received(&self) -> Result<u64, NetError> {
+        let error = |e| NetError::new("read the counters of", "ovs-vswitchd", unanswered(e));
+        let text = self
+            .request("dpif-netdev/pmd-stats-show", &[])
+            .map_err(error)?;
+        ovs_pmd::received(&text).ok_or_else(|| error(io::Error::other(format!("it says {text:?}"))))
     }
 
     /// Queues of a port that threads poll; none when it does not say.

@@ -63,7 +63,10 @@ pub struct OvsPath {
 
 /// The datapath that is wanted on a kernel that has one or not, and whether the userspace one is taken
 /// only because the kernel has none.
-fn choose(wanted: Option<Datapath>, kernel: bool) -> Result<(Datapath, bool), PathError> {
+pub(super) fn choose(
+    wanted: Option<Datapath>,
+    kernel: bool,
+) -> Result<(Datapath, bool), PathError> {
     match (wanted, kernel) {
         (Some(Datapath::Kernel), false) => Err(PathError::NoKernelSupport {
             what: "openvswitch datapath",

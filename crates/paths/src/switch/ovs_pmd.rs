@@ -40,6 +40,14 @@ fn cycles(line: &str, name: &str) -> Option<u64> {
     words.into_iter().next()?.parse().ok()
 }
 
+/// Frames that all threads together have read: each once, however often it was looked up.
+pub(super) fn received(text: &str) -> Option<u64> {
+    let read = text
+        .lines()
+        .filter_map(|line| cycles(line.trim(), "packets received:"));
+    read.reduce(u64::saturating_add)
+}
+
 /// Queues of `port` in what `ovs-appctl dpif-netdev/pmd-rxq-show` prints: a line for each. None
 /// when there is no such port.
 pub(super) fn queues(text: &str, port: &str) -> Option<u64> {
@@ -87,6 +95,12 @@ main thread:
 ";
         assert_eq!((queues(text, "p0"), queues(text, "p1")), (Some(2), Some(1)));
         assert_eq!(queues(text, "p"), None);
+    }
+
+    #[test]
+    fn frames_of_all_threads_are_added() {
+        assert_eq!(received(SHOWN), Some(1012));
+        assert_eq!(received(""), None);
     }
 
     #[test]

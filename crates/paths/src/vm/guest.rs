@@ -10,8 +10,10 @@ use nicety_guests::console::last_lines;
 use nicety_guests::devices::{self, Backend};
 use nicety_guests::initramfs::{self, Contents};
 use nicety_guests::machine;
+use nicety_guests::virtio;
 use nicety_guests::wire::{CONFIG, GuestConfig, Hello, Report, Serve};
 use nicety_guests::{Accelerator, Bundle, Machine, MachineSpec, QemuError};
+use nicety_model::Remedy;
 use nicety_netdev::net_error::NetError;
 use serde_json::{Value, json};
 
@@ -98,19 +100,24 @@ impl Boot<'_> {
             serve: self.serve.get(number).cloned(),
         };
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;
+        let mut modules = vec![
+            self.function_driver.unwrap_or(devices::module(ask.nic)),
+            "bridge",
+        ];
+        modules.extend(devices::bus_module(ask.machine));
         let initramfs = initramfs::build(&Contents {
             kernel: &self.bundle.kernel,
-            modules: &[
-                self.function_driver.unwrap_or(devices::module(ask.nic)),
-                "bridge",
-            ],
+            modules: &modules,
             files: &[(CONFIG, text.as_slice())],
         })?;
         let mut arguments = devices::arguments(ask, self.accelerator, &backends, macs, &theirs);
         arguments.extend(machine::kernel(
             &self.bundle.kernel.image,
             &initramfs,
-            COMMAND_LINE,
+            &format!(
+                "{COMMAND_LINE}{}",
+                devices::kernel_words(ask, self.accelerator)
+            ),
             "vm",
         ));
         let mut inherit = vec![theirs, initramfs.file.into()];
@@ -163,6 +170,16 @@ impl Starting {
                     machine.why_ended("its hello", other).into()
                 }
             })?;
+        let differs = |nic| virtio::differs(&boot.spec.ask.virtio, nic);
+        if let Some((key, why)) = hello.nics.iter().find_map(differs) {
+            return Err(PathError::Guest {
+                why,
+                remedy: Remedy::plan(format!(
+                    "leave {key} out beside nic = \"{}\"",
+                    boot.spec.ask.nic
+                )),
+            });
+        }
         threads.extend(boot.place.place_vhost(&name, id)?);
         Ok(Guest {
             inner: Mutex::new(inner),

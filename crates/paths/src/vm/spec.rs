@@ -1,5 +1,6 @@
 //! What a path through a guest is to be, and whether this machine can have it.
 
+use nicety_guests::Bundle;
 use nicety_guests::devices::MEMORY_MIB;
 use nicety_model::plan::VmConfig;
 use nicety_model::{FrameSize, Remedy};
@@ -76,6 +77,20 @@ pub(super) fn check(spec: &VmSpec, cpus: &[u32]) -> Result<(), PathError> {
         });
     }
     Ok(())
+}
+
+/// Refuses what the QEMU at hand does not know.
+pub(super) fn known(spec: &VmSpec, bundle: &Bundle) -> Result<(), PathError> {
+    match bundle.emulator.lacks(&spec.ask)? {
+        None => Ok(()),
+        Some(option) => Err(PathError::Guest {
+            why: format!("QEMU {} knows no {option}", bundle.emulator.version),
+            remedy: Remedy::here_or_plan(
+                "put a QEMU that has it first in PATH, or none, so that Debian's is fetched",
+                "leave the key out",
+            ),
+        }),
+    }
 }
 
 /// CPU numbers: `CPUs 0, 1`.

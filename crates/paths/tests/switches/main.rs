@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use nicety_host::child::tie;
 use nicety_model::Note;
+use nicety_model::path::Acl;
 use nicety_model::{FrameSize, Remedy};
+use nicety_netdev::link::Mac;
 use nicety_netdev::privilege::Privilege;
 use nicety_paths::{
-    Coupling, Datapath, DpdkSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError, RigSpec, Tagging,
-    TestpmdPath, Vdev, VlanBridgePath, ledger,
+    Coupling, Datapath, DpdkSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError,
+    RigSpec, Tagging, TestpmdPath, Vdev, VlanBridgePath, ledger,
 };
 
 #[path = "../../../netdev/tests/net_harness/mod.rs"]
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
             ("ovs_kernel_carries_every_frame_both_ways", ovs_kernel),
             ("ovs_carries_frames_of_a_vlan_and_no_others", ovs_tagged),
             ("ovs_says_which_datapath_it_took", ovs_automatic),
+            ("a_logical_switch_of_ovn_carries_every_frame_both_ways", ovn),
             ("ovs_dpdk_carries_every_frame_both_ways", ovs_dpdk),
             ("testpmd_carries_every_frame_both_ways", testpmd),
             ("testpmd_polls_with_two_queues", two_queues),
@@ -257,6 +260,27 @@ fn ovs_automatic(privilege: Privilege) {
             "{said}"
         );
         carries(&path, None);
+    }
+}
+
+fn ovn(privilege: Privilege) {
+    for acl in [Acl::None, Acl::AllowStateless, Acl::AllowRelated] {
+        let built = OvnPath::build(&OvnSpec {
+            rig: rig(1),
+            datapath: Some(Datapath::Userspace),
+            acl,
+            stations: [0x0a, 0x0b].map(|last| Mac([0x02, 0x6e, 0x69, 0, 0, last])),
+            cpus: vec![path_cpu()],
+        });
+        if let Some(path) = had(&format!("ovn, acl = \"{acl}\""), built, privilege) {
+            assert_eq!(path.facts().kind, "ovn");
+            let notes = Note::texts(&path.facts().notes).join(" ");
+            assert!(notes.contains(" with OVN 2"), "{notes}");
+            carries(&path, Some("ovs-vswitchd"));
+            // A frame that is looked up again for its connection is one.
+            let seen = path.counters().unwrap().of("ovs").unwrap().rx_packets;
+            assert!((420..500).contains(&seen), "{acl}: {seen}");
+        }
     }
 }
 

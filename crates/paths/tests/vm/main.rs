@@ -27,6 +27,7 @@ use nicety_testkit::runner::{self, Skip, Test};
 mod packet;
 
 mod host_queues;
+mod virtio;
 
 use packet::PacketSocket;
 
@@ -49,7 +50,15 @@ fn main() -> ExitCode {
         "vm",
         &[
             Test::new("an_e1000_guest_carries_every_frame_both_ways", e1000),
-            Test::new("a_virtio_guest_carries_every_frame_both_ways", virtio),
+            Test::new("a_virtio_guest_carries_every_frame_both_ways", plain_virtio),
+            Test::new("a_machine_without_pci_carries_every_frame", |_| {
+                virtio::microvm()
+            })
+            .once(),
+            Test::new("virtio_behind_an_iommu_carries_every_frame", |_| {
+                virtio::iommu_and_rss()
+            })
+            .once(),
             Test::new("a_macvtap_guest_carries_every_frame_both_ways", macvtap),
             Test::new("guests_that_share_a_bridge_carry_their_own_frames", several),
             Test::new("guests_that_share_a_vlan_bridge_carry_tagged_frames", vlan),
@@ -259,7 +268,7 @@ fn e1000(_: Privilege) -> Outcome {
     Ok(())
 }
 
-fn virtio(_: Privilege) -> Outcome {
+fn plain_virtio(_: Privilege) -> Outcome {
     let path = build(&[("nic", "virtio-net"), ("ring", "512")])?;
     let nic = &path.hellos()[0].nics[0];
     assert_eq!(

@@ -6,7 +6,7 @@ use nicety_model::{CellKey, PathSpec};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::openvswitch;
 use nicety_netdev::privilege::{Privilege, PrivilegeError};
-use nicety_paths::{PathError, RigSpec, Tagging, VlanBridgePath};
+use nicety_paths::{PathError, RigSpec, Tagging, VlanBridgePath, module};
 use nicety_paths::{switch, tun};
 
 use super::engines;
@@ -50,7 +50,7 @@ pub(super) fn built(before: Privilege, observer: &dyn Observer) -> Vec<Ability> 
     }
     for (name, path) in kernel_paths() {
         trying(name);
-        if name == GRE && loads_gre() {
+        if name == GRE && module::is_unloaded("ip_gre") {
             all.push(gre_untried());
             continue;
         }
@@ -70,14 +70,6 @@ pub(super) fn built(before: Privilege, observer: &dyn Observer) -> Vec<Ability> 
 
 /// The tunnel whose module adds interfaces to the host when it is loaded.
 const GRE: &str = "tunnel, gre";
-
-/// Whether a trial would load the module: it is there, and not in use.
-fn loads_gre() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let list = std::fs::read_to_string(format!("/lib/modules/{}/modules.dep", release.trim()));
-    let there = list.is_ok_and(|list| list.contains("/ip_gre.ko"));
-    there && !std::path::Path::new("/sys/module/ip_gre").exists()
-}
 
 /// A probe leaves a host as it was, and these interfaces stay (`ip_tunnel_init_net` in net/ipv4/ip_tunnel.c).
 fn gre_untried() -> Ability {
@@ -124,7 +116,12 @@ fn kernel_paths() -> Vec<(&'static str, PathSpec)> {
         ("macvlan", PathSpec::Macvlan { mode: None }),
         ("ipvlan", PathSpec::Ipvlan { mode: None }),
         ("tc-redirect, matchall", redirect(TcFilter::Matchall)),
+        ("tc-redirect, flower", redirect(TcFilter::Flower)),
         ("tc-redirect, u32", redirect(TcFilter::U32)),
+        ("xdp-redirect", PathSpec::XdpRedirect),
+        ("bond", PathSpec::Bond { aggregation: None }),
+        ("team", PathSpec::Team { aggregation: None }),
+        ("netkit", PathSpec::Netkit { mode: None }),
     ]
 }
 

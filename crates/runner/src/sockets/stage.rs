@@ -107,6 +107,11 @@ impl Stage {
             | PathSpec::Macvlan { .. }
             | PathSpec::Ipvlan { .. }
             | PathSpec::TcRedirect { .. }
+            | PathSpec::XdpRedirect
+            | PathSpec::Ovn { .. }
+            | PathSpec::Bond { .. }
+            | PathSpec::Team { .. }
+            | PathSpec::Netkit { .. }
             | PathSpec::Foreign(_) => Err(Problem::new(
                 ProblemCode::NoPlaceForSockets,
                 format!("socket tests do not run over {} yet", cell.kind()),

@@ -1,15 +1,16 @@
 //! Paths that are made of the kernel alone carry every frame, both ways, as it was sent.
 
 use nicety_model::path::{
-    Encapsulation, Lookup, Nat, OnOff, RoutedParams, SubMode, TcFilter, TunnelParams,
+    Aggregation, Encapsulation, Lookup, Nat, OnOff, RoutedParams, SubMode, TcFilter, TunnelParams,
 };
 use nicety_model::sock::Family;
 use nicety_model::{Direction, Fps, Shape};
 use nicety_netdev::link::Mac;
 use nicety_packet::MacAddr;
 use nicety_paths::{
-    Path, PathError, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
-    TcRedirectPath, TunnelPath, TunnelSpec,
+    BundleDriver, BundlePath, BundleSpec, NetkitPath, NetkitSpec, Path, PathError, RigSpec,
+    RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec, TcRedirectPath, TunnelPath,
+    TunnelSpec, XdpRedirectPath,
 };
 use nicety_port::af_packet::TrafficSpec;
 use nicety_testkit::runner::Skip;
@@ -29,7 +30,7 @@ pub struct Kind {
     build: fn(bool) -> Result<Box<dyn Path>, PathError>,
 }
 
-pub const KINDS: [Kind; 19] = [
+pub const KINDS: [Kind; 29] = [
     kind("routed", |six| routed(RoutedParams::default(), six)),
     kind("rules", |six| routed(ruled(100, Lookup::Linear), six)),
     kind("set", |six| routed(ruled(1_000, Lookup::Set), six)),
@@ -64,7 +65,31 @@ pub const KINDS: [Kind; 19] = [
     kind("ipvlan_l2", |six| sub(SubMode::L2, six)),
     kind("ipvlan_l3", |six| sub(SubMode::L3, six)),
     kind("tc_matchall", |_| redirect(TcFilter::Matchall)),
+    kind("tc_flower", |_| redirect(TcFilter::Flower)),
     kind("tc_u32", |_| redirect(TcFilter::U32)),
+    kind("xdp_redirect", |_| {
+        Ok(Box::new(XdpRedirectPath::build(&rig())?))
+    }),
+    kind("bond_active_backup", |_| {
+        bundle(BundleDriver::Bonding, Aggregation::ActiveBackup)
+    }),
+    kind("bond_balance_rr", |_| {
+        bundle(BundleDriver::Bonding, Aggregation::BalanceRr)
+    }),
+    kind("bond_balance_xor", |_| {
+        bundle(BundleDriver::Bonding, Aggregation::BalanceXor)
+    }),
+    kind("bond_lacp", |_| {
+        bundle(BundleDriver::Bonding, Aggregation::Lacp)
+    }),
+    kind("team_active_backup", |_| {
+        bundle(BundleDriver::Team, Aggregation::ActiveBackup)
+    }),
+    kind("team_balance_rr", |_| {
+        bundle(BundleDriver::Team, Aggregation::BalanceRr)
+    }),
+    kind("netkit_l2", |six| netkit(SubMode::L2, six)),
+    kind("netkit_l3", |six| netkit(SubMode::L3, six)),
 ];
 
 const fn kind(name: &'static str, build: fn(bool) -> Result<Box<dyn Path>, PathError>) -> Kind {
@@ -128,12 +153,30 @@ fn redirect(filter: TcFilter) -> Result<Box<dyn Path>, PathError> {
     Ok(Box::new(TcRedirectPath::build(&rig(), filter)?))
 }
 
+fn bundle(driver: BundleDriver, aggregation: Aggregation) -> Result<Box<dyn Path>, PathError> {
+    Ok(Box::new(BundlePath::build(&BundleSpec {
+        rig: rig(),
+        driver,
+        aggregation,
+    })?))
+}
+
+fn netkit(mode: SubMode, ipv6: bool) -> Result<Box<dyn Path>, PathError> {
+    Ok(Box::new(NetkitPath::build(&NetkitSpec {
+        rig: rig(),
+        mode,
+        stations: stations(),
+        ipv6,
+    })?))
+}
+
 /// A kernel or a user who has not what it takes; anything else is a failure.
 fn built(kind: &Kind, ipv6: bool) -> Result<Box<dyn Path>, Skip> {
     match (kind.build)(ipv6) {
         Err(error @ (PathError::NoKernelSupport { .. } | PathError::NotInstalled { .. })) => {
             Err(Skip(error.to_string()))
         }
+        Err(PathError::Guest { why, .. }) => Err(Skip(why)),
         Err(PathError::Net(error)) if error.is_not_permitted() => Err(Skip(error.to_string())),
         built => Ok(built.unwrap()),
     }

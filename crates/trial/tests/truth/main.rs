@@ -157,7 +157,7 @@ fn main() -> ExitCode {
     }
     // The receive program is on the tester's veths, whatever the path is made of: one of each sort. A macvlan sends no
     // XDP frames.
-    let sorts = ["routed", "snat", "vxlan"];
+    let sorts = ["routed", "snat", "vxlan", "xdp_redirect"];
     for kind in kernel_paths::KINDS
         .iter()
         .filter(|kind| sorts.contains(&kind.name))
