@@ -53,7 +53,7 @@ pub use path::{
     Coupling, Middle, Neighbours, Path, PathFacts, PathPort, PathThread, Pausable, add_neighbours,
 };
 pub use rig::RigSpec;
-pub use routed::{RoutedPath, RoutedSpec};
+pub use routed::{RoutedPath, RoutedSpec, TableFacts, TrackingPath, TrackingSpec};
 pub use run_dir::sweep;
 pub use sub_interface::{SubInterfacePath, SubInterfaceSpec};
 pub use switch::{
