@@ -8,6 +8,7 @@ use nicety_model::stateful::{EntryState, TableStage, TableVerdict};
 use nicety_model::{
     CellKey, Coded, Direction, Fps, FrameSize, PathSpec, Plan, ProblemCode, Shape, number,
 };
+use nicety_report::plural;
 use nicety_report::stateful as text;
 use nicety_runner::{Stateful, StatefulEvent, StatefulWanted};
 
@@ -101,8 +102,8 @@ impl Progress<'_> {
                 rate: at,
             } => {
                 self.last = format!(
-                    "{stage}: {} connections at {}/s",
-                    number::count(connections),
+                    "{stage}: {} at {}/s",
+                    plural(connections, "connection"),
                     rate(at)
                 );
                 self.bar.set_message(self.last.clone());
@@ -117,9 +118,9 @@ impl Progress<'_> {
                     EntryState::Replied => "each way",
                 };
                 self.last = format!(
-                    "goodput: {} frames/s {ways} on {} connections",
+                    "goodput: {} frames/s {ways} on {}",
                     rate(at),
-                    number::count(connections)
+                    plural(connections, "connection")
                 );
                 self.bar.set_message(self.last.clone());
             }

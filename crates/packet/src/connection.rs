@@ -60,7 +60,7 @@ impl Order {
         let mask = (1_u32 << self.half_bits) - 1;
         let (mut left, mut right) = (number >> self.half_bits & mask, number & mask);
         for round in 0..ROUNDS {
-            let mixed = mixed(u64::from(right) | round << 32 ^ self.seed);
+            let mixed = mixed((u64::from(right) | round << 32) ^ self.seed);
             (left, right) = (right, left ^ (mixed as u32 & mask));
         }
         left << self.half_bits | right

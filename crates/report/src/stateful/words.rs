@@ -18,7 +18,7 @@ pub fn meaning(setback: Setback) -> &'static str {
         Setback::Lost => "frames were lost on the path",
         Setback::Strange => "frames came out with addresses of another connection",
         Setback::Miscounted => "the kernel has another number of entries than arrived",
-        Setback::Late => "the tester sends no faster",
+        Setback::Late => "the tester was late",
         Setback::TesterDropped => "the tester itself lost frames",
     }
 }

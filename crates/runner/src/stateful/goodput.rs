@@ -49,9 +49,7 @@ impl Bench {
                 let setback = carried.setback(self.loss);
                 say(StatefulEvent::Tried { setback });
                 match setback {
-                    Some(Setback::Late) if search.in_doubt() => {
-                        search.cap(offered.max(search.found().unwrap_or(MIN_RATE)));
-                    }
+                    Some(Setback::Late) => search.late(offered),
                     Some(_) => search.observe(false),
                     None => {
                         search.observe(true);

@@ -39,9 +39,7 @@ impl Bench {
                 let Filled { opened, offered } = self.setup_trial(rate, say)?;
                 let setback = opened.setback();
                 match setback {
-                    Some(Setback::Late) if search.in_doubt() => {
-                        search.cap(offered.max(search.found().unwrap_or(MIN_RATE)));
-                    }
+                    Some(Setback::Late) => search.late(offered),
                     Some(_) => search.observe(false),
                     None => search.observe(true),
                 }

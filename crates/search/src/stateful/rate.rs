@@ -56,18 +56,20 @@ impl RateSearch {
         self.plan();
     }
 
-    /// Whether the rate that is being tried has failed once.
-    pub fn in_doubt(&self) -> bool {
-        self.failures > 0
-    }
-
-    /// The tester cannot send more than `max`: no higher rate is asked for.
-    pub fn cap(&mut self, max: f64) {
-        self.max = self.max.min(max).max(self.min);
-        if self.next.is_some_and(|next| next > self.max) {
-            self.failures = 0;
-            self.plan();
+    /// Takes a trial at [`Self::next`] in which the tester sent `offered` only. The second time no higher rate is
+    /// asked for, where that leaves any to try.
+    pub fn late(&mut self, offered: f64) {
+        let Some(rate) = self.next else { return };
+        let below = self.passed.unwrap_or(self.min);
+        let again = self.failures + 1 >= FAILURES;
+        if !again || offered <= below || offered >= rate {
+            self.observe(false);
+            return;
         }
+        self.trials += 1;
+        self.failures = 0;
+        self.max = offered;
+        self.plan();
     }
 
     /// Highest rate that passed.
@@ -146,8 +148,21 @@ mod tests {
         assert_eq!((none.found(), none.failed()), (None, Some(1e3)));
         let mut capped = RateSearch::new(1e3, 1e6, 0.02, 1e5);
         capped.observe(true);
-        capped.cap(1e5);
-        assert!(capped.at_max(), "{capped:?}");
+        for _ in 0..2 {
+            assert_eq!(capped.next(), Some(2e5));
+            capped.late(1.01e5);
+        }
+        assert!(capped.at_max() && capped.trials() == 3, "{capped:?}");
+    }
+
+    #[test]
+    fn a_tester_that_is_late_at_any_rate_ends_too() {
+        let mut search = RateSearch::new(1e3, 1e6, 0.02, 1e5);
+        for _ in 0..200 {
+            let Some(rate) = search.next() else { break };
+            search.late(rate * 0.9);
+        }
+        assert_eq!((search.next(), search.found()), (None, None));
     }
 
     proptest! {
