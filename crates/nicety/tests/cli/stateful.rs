@@ -180,8 +180,8 @@ fn a_path_without_a_table_and_nonsense_are_refused() {
     };
     plan("bridge.toml", "[[path]]\nkind = \"bridge\"\n");
     plan("plain.toml", "[[path]]\nkind = \"routed\"\nrules = 10\n");
-    let tcp = "protocol = \"tcp\"\n[[path]]\nkind = \"routed\"\nnat = \"snat\"\n";
-    plan("tcp.toml", tcp);
+    let tcp = "[traffic]\nframe_sizes = [128]\nprotocol = \"tcp\"\n[[path]]\nkind = \"routed\"\nnat = \"snat\"\n";
+    fs::write(dir.path().join("tcp.toml"), tcp).unwrap();
     for (words, line) in [
         (
             &["bridge.toml"][..],
@@ -193,7 +193,7 @@ fn a_path_without_a_table_and_nonsense_are_refused() {
         ),
         (
             &["tcp.toml"],
-            "routed,nat=snat/64/uni/tcp: connections are of IPv4 and UDP, with frames of one size; leave mixes, family, protocol, dscp and vlan out of [traffic]",
+            "routed,nat=snat/128/uni/tcp: connections are of IPv4 and UDP, with frames of one size; leave mixes, family, protocol, dscp and vlan out of [traffic]",
         ),
         (
             &["--max-rate", "10"],

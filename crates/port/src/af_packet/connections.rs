@@ -25,9 +25,9 @@ use poll::{In, Out, Shared, Task};
 use table::{Access, Table};
 
 /// Sending may take so many times as long as it should before what is left is given up: a fill counts all the same.
-const PATIENCE: f64 = 2.0;
+const PATIENCE: f64 = 10.0;
 /// And so much longer, for short phases.
-const SLACK: Duration = Duration::from_millis(500);
+const SLACK: Duration = Duration::from_secs(5);
 
 /// What the two sides do in a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
