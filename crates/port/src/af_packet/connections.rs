@@ -53,6 +53,8 @@ pub struct PhaseOrder {
     pub frames: u64,
     /// Rate of each side that sends.
     pub rate: Fps,
+    /// A late sender makes up for up to 64 frames, see [`Arrears`]: for fills, whose rate is no figure.
+    pub catch_up: bool,
     /// Longest wait for late frames.
     pub drain_max: Duration,
     /// The wait ends early when nothing has arrived for this long.
@@ -224,7 +226,7 @@ impl Connections {
         let (mut outs, mut ins) = (Vec::new(), Vec::new());
         let access = self.table.access(order.phase == Phase::Open);
         let pacer = || {
-            let arrears = Arrears::of(order.rate, false);
+            let arrears = Arrears::of(order.rate, order.catch_up);
             Pacer::new(order.rate, arrears, frames, start_ns)
         };
         let halves = [(0, &mut a.tx, &mut b.rx), (1, &mut b.tx, &mut a.rx)];

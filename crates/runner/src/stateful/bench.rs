@@ -77,7 +77,9 @@ impl Bench {
         let connections = connections.min(u64::from(self.engine.most()));
         self.flush()?;
         let before = self.table.stats().map_err(SetupError::from)?;
-        let report = self.phase(Phase::Open, connections, 0, rate)?;
+        // How fast a table is filled is nothing to what comes afterwards.
+        let measured = stage == TableStage::Setup;
+        let report = self.phase(Phase::Open, connections, 0, rate, !measured)?;
         let forth = report.forth.unwrap_or_default();
         let mut opened = Opened {
             intended: connections,
@@ -90,8 +92,7 @@ impl Bench {
             most: self.max,
             strange: forth.strange,
             tester_drops: report.tester_drops,
-            // How fast a table is filled is nothing to what comes afterwards.
-            late: stage == TableStage::Setup && late(&forth, rate),
+            late: measured && late(&forth, rate),
             ..Opened::default()
         };
         let stats = |opened: &mut Opened| -> Result<(), RunError> {
@@ -107,7 +108,7 @@ impl Bench {
         if opened.setback().is_none() {
             opened.counts.listed = Some(self.table.dumped().map_err(SetupError::from)?);
             if answer {
-                let report = self.phase(Phase::Answer, connections, 0, rate * ANSWERS)?;
+                let report = self.phase(Phase::Answer, connections, 0, rate * ANSWERS, true)?;
                 let back = report.back.unwrap_or_default();
                 opened.counts.answered = Some(back.arrived);
                 // Answers open nothing.
@@ -176,12 +177,14 @@ impl Bench {
         connections: u64,
         frames: u64,
         rate: f64,
+        catch_up: bool,
     ) -> Result<PhaseReport, RunError> {
         let order = PhaseOrder {
             phase,
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
             frames,
             rate: Fps(rate),
+            catch_up,
             drain_max: DRAIN_MAX,
             drain_quiet: DRAIN_QUIET,
         };

@@ -99,7 +99,7 @@ impl Bench {
             EntryState::Unreplied => Phase::Forth,
             EntryState::Replied => Phase::Both,
         };
-        let report = self.phase(phase, entries, frames, rate)?;
+        let report = self.phase(phase, entries, frames, rate, false)?;
         let ways: Vec<Way> = report.forth.into_iter().chain(report.back).collect();
         let sum = |of: fn(&Way) -> u64| ways.iter().map(of).sum();
         let carried = Carried {
