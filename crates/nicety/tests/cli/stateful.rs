@@ -108,6 +108,7 @@ fn every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel() {
 }
 
 #[test]
+#[ignore = "opens half a million connections, half a minute: run it by hand"]
 fn a_full_table_is_named_and_no_loss() {
     let test = "a_full_table_is_named_and_no_loss";
     if !once(test) || !nft(test) {
@@ -138,6 +139,7 @@ fn a_full_table_is_named_and_no_loss() {
 }
 
 #[test]
+#[ignore = "opens half a million connections, half a minute: run it by hand"]
 fn a_want_of_ports_for_translation_is_named() {
     let test = "a_want_of_ports_for_translation_is_named";
     if !once(test) || !nft(test) {

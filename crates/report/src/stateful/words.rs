@@ -95,8 +95,9 @@ fn capacity(of: &Capacity, max: u64) -> String {
         TableVerdict::NotValid => format!("The capacity is not valid.{}", differing(&of.counts)),
         TableVerdict::AtLeast | TableVerdict::Failed => match of.overflowed {
             Some(over) => format!(
-                "The table holds between {held} and {} connections.",
-                number::count(over)
+                "Between {held} and {} connections are opened: then {}.",
+                number::count(over),
+                why.unwrap_or("some are missing")
             ),
             None => format!(
                 "The table holds at least {held} connections; more were not tried (--most)."
