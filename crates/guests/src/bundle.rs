@@ -10,6 +10,7 @@ mod apt;
 mod fetch;
 mod listing;
 mod manifest;
+mod own;
 
 use std::path::{Path, PathBuf};
 

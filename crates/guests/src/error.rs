@@ -75,6 +75,13 @@ pub enum QemuError {
         /// The module.
         name: String,
     },
+    /// No kernel to boot in a directory that was named for one.
+    NoKernel {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Hardware virtualisation was asked for and does not work.
     NoKvm {
         /// The reason.
@@ -160,6 +167,9 @@ impl QemuError {
             Self::Fetch { step, line, .. } => format!("{step} failed: {line}"),
             Self::Answer { what, text } => format!("{what} cannot be understood: {text:?}"),
             Self::NoModule { release, name } => format!("kernel {release} has no module {name}"),
+            Self::NoKernel { path, why } => {
+                format!("no kernel to boot below {}: {why}", path.display())
+            }
             Self::NoKvm { why } => format!("KVM does not work here: {why}"),
             Self::ProofSkipped => {
                 "KVM was not tried: the boot that proves it was skipped".to_owned()
@@ -196,6 +206,9 @@ impl QemuError {
             Self::Fetch { fix, .. } => fix,
             Self::Answer { .. } => "please report this",
             Self::NoModule { .. } => "remove the cache directory to fetch another kernel",
+            Self::NoKernel { .. } => {
+                "put boot/vmlinuz-RELEASE there and run make INSTALL_MOD_PATH=DIR modules_install, or unpack a package of linux-image there and run depmod -b DIR RELEASE"
+            }
             Self::NoKvm { .. } => "use --accel tcg (slower), or --accel auto",
             Self::ProofSkipped => "run it again and let the boot end, or use --accel tcg (slower)",
             Self::Ended { last, .. } => what_to_do(last),

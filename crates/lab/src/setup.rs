@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nicety_guests::bundle::{self, Progress};
+use nicety_guests::bundle::{self, Kernel, Progress};
 use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose, QemuError, Watch};
 use nicety_model::path::VmAccel;
 
@@ -20,6 +20,8 @@ pub struct LabRequest {
     pub memory_mib: Option<u32>,
     /// How its instructions run.
     pub accel: VmAccel,
+    /// Directory of a kernel of the user's own; without it Debian's.
+    pub kernel: Option<PathBuf>,
     /// Where QEMU and the kernel are kept; without it the user's own cache.
     pub cache: Option<PathBuf>,
     /// Address of the Debian mirror that they are fetched from.
@@ -48,6 +50,8 @@ impl Setup {
         fetching: &mut dyn FnMut(Option<Progress<'_>>),
         booting: &mut Watch<'_>,
     ) -> Result<Self, QemuError> {
+        // Before anything is fetched.
+        let kernel = request.kernel.as_deref().map(Kernel::below).transpose()?;
         let cache = match request.cache {
             Some(cache) => cache,
             None => bundle::default_cache()?,
@@ -60,6 +64,11 @@ impl Setup {
         let bundle = Bundle::get(&spec, &mut |now| fetching(Some(now)))?;
         fetching(None);
         let accelerator = Accelerator::choose(request.accel, &bundle, booting)?;
+        let mut bundle = bundle;
+        if let Some(kernel) = kernel {
+            // KVM was proved with Debian's.
+            bundle.kernel = kernel;
+        }
         let here =
             std::thread::available_parallelism().map_or(2, |count| count.get().clamp(2, 8) as u16);
         let spec = LabSpec {

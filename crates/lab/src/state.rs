@@ -74,7 +74,9 @@ impl LabState {
             VmAccel::Kvm => !is_kvm,
             VmAccel::Tcg => is_kvm,
         };
-        if request.cpus.is_some_and(|cpus| cpus != self.cpus) {
+        if request.kernel.is_some() {
+            Some("was booted with a kernel that nobody wrote down".to_owned())
+        } else if request.cpus.is_some_and(|cpus| cpus != self.cpus) {
             Some(format!("has {}", plural(self.cpus, "CPU")))
         } else if request.memory_mib.is_some_and(|mib| mib != self.memory_mib) {
             Some(format!("has {} MiB", self.memory_mib))
@@ -345,6 +347,7 @@ mod tests {
             cpus,
             memory_mib,
             accel,
+            kernel: None,
             cache: None,
             mirror: String::new(),
         };
@@ -361,6 +364,11 @@ mod tests {
         ] {
             assert_eq!(state.other_than(&other).as_deref(), Some(has), "{other:?}");
         }
+        let kernel = LabRequest {
+            kernel: Some("kernel".into()),
+            ..asked(None, None, VmAccel::Auto)
+        };
+        assert!(state.other_than(&kernel).is_some());
     }
 
     #[test]

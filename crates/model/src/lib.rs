@@ -66,6 +66,7 @@ pub mod soak;
 pub mod sock;
 pub mod source;
 pub mod stalls;
+pub mod stateful;
 pub mod stats;
 mod total;
 pub mod traffic;

@@ -1,6 +1,7 @@
 //! Talks to the kernel about network interfaces: netlink, ethtool, tc, devlink, namespaces and the
 //! privilege they need.
 
+pub mod conntrack;
 pub mod cpu_set;
 pub mod devlink;
 pub mod ethtool;

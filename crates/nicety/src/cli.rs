@@ -14,6 +14,7 @@ pub mod report;
 pub mod runs;
 pub mod soak;
 pub mod state;
+pub mod stateful;
 #[cfg(test)]
 mod tests;
 pub mod trace;
@@ -90,6 +91,9 @@ pub enum Command {
     /// Load a path by hand: change the rate while it runs, and see what becomes of the frames.
     #[command(after_help = load::EXAMPLES)]
     Load(load::LoadArgs),
+    /// Measure a router's table of connections: setup rate, capacity, teardown rate, and goodput on it.
+    #[command(after_help = stateful::EXAMPLES)]
+    Stateful(Box<stateful::StatefulArgs>),
     /// Share a link fairly among its tenants.
     #[command(subcommand, after_help = police::EXAMPLES)]
     Police(police::PoliceCommand),

@@ -23,6 +23,7 @@ mod runs;
 mod signals;
 mod soak;
 mod sock;
+mod stateful;
 mod terminal;
 mod token_file;
 mod trace;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         Command::Runs(args) => runs::run(&args),
         Command::Soak(args) => soak::run(&args),
         Command::Sock(args) => sock::run(&args),
+        Command::Stateful(args) => stateful::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Vf(args) => vf::run(&args),

@@ -18,6 +18,9 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::signals::Signals;
 
+/// What it does to a cell.
+const LOADS: &str = "a soak loads";
+
 /// Runs the command.
 pub fn run(args: &SoakArgs) -> Result<Exit, Failure> {
     let (wanted, place) = match &args.resume {
@@ -202,7 +205,7 @@ fn new(args: &SoakArgs) -> Result<(Wanted, SoakPlace), Failure> {
     if args.plan.is_none() {
         plan.traffic.frame_sizes.truncate(1);
     }
-    let key = cell(&plan, args.cell.as_deref())?;
+    let key = cell(&plan, args.cell.as_deref(), LOADS)?;
     let dir = match &args.out {
         Some(dir) => NewDir::named(dir),
         None => NewDir::fresh(Path::new(RUNS), &plan).map_err(Failure::environment)?,
@@ -226,7 +229,7 @@ fn resumed(args: &SoakArgs, dir: &Path) -> Result<(Wanted, SoakPlace), Failure> 
     let name = dir.join(file::PLAN);
     let plan =
         Plan::parse(&name.display().to_string(), &files.plan_toml).map_err(Failure::usage)?;
-    let key = cell(&plan, Some(&files.head.cell))?;
+    let key = cell(&plan, Some(&files.head.cell), LOADS)?;
     let mut wanted = wanted(args, plan, key);
     wanted.engine = files.head.engine.parse().map_err(Failure::usage)?;
     let place = SoakPlace::Resume {
@@ -248,7 +251,7 @@ fn wanted(args: &SoakArgs, plan: Plan, key: CellKey) -> Wanted {
 }
 
 /// The cell that is meant; of several one has to be named.
-fn cell(plan: &Plan, typed: Option<&str>) -> Result<CellKey, Failure> {
+pub fn cell(plan: &Plan, typed: Option<&str>, does: &str) -> Result<CellKey, Failure> {
     let keys: Vec<CellKey> = plan.buildable_cells().collect();
     let names: Vec<String> = keys.iter().map(CellKey::name).collect();
     let name = match (typed, names.as_slice()) {
@@ -264,7 +267,7 @@ fn cell(plan: &Plan, typed: Option<&str>) -> Result<CellKey, Failure> {
             let numbered = several.iter().zip(1..);
             let named: Vec<String> = numbered.map(|(name, n)| format!("{n} ({name})")).collect();
             return Err(Failure::usage(anyhow!(
-                "the plan has {} cells, and a soak loads one; name it with --cell: {}",
+                "the plan has {} cells, and {does} one; name it with --cell: {}",
                 several.len(),
                 number::first_few(&named, 8, ", ")
             )));

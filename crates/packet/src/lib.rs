@@ -8,6 +8,7 @@
 //! Layout and limits: `docs/methodology/accounting.md`.
 
 pub mod checksum;
+pub mod connection;
 pub mod ethernet;
 pub mod flow;
 pub mod ipv4;
@@ -27,6 +28,7 @@ pub mod vlan;
 
 use nicety_model::FrameSize;
 
+pub use connection::{Order, Tuples};
 pub use flow::{Flow, FlowRange, Side};
 pub use mac::MacAddr;
 pub use mark::RunMark;
@@ -50,6 +52,16 @@ pub enum PacketError {
     Stations {
         /// What was asked for.
         stations: u32,
+    },
+    /// More connections than there are port numbers for.
+    #[error("{count} connections of {hosts} hosts: there are at most {most}; use more hosts, up to {hosts_max}", hosts_max = Tuples::HOSTS_MAX)]
+    Connections {
+        /// What was asked for.
+        count: u64,
+        /// Hosts that open them.
+        hosts: u32,
+        /// Most that these hosts can open.
+        most: u64,
     },
     /// A VLAN identifier that no frame can carry.
     #[error("VLAN {id}: an identifier must be 0 (priority only) to 4094")]

@@ -132,6 +132,19 @@ impl Expect {
     }
 }
 
+/// Addresses and ports of a frame of IPv4 and UDP without options, whoever sent it.
+pub fn flow_of(frame: &[u8]) -> Option<Flow> {
+    let packet = ip_packet(frame)?;
+    let ip = Ipv4Header::new(packet)?;
+    let udp = packet.get(ipv4::HEADER_BYTES..).and_then(UdpHeader::new)?;
+    Some(Flow {
+        source: ip.source(),
+        destination: ip.destination(),
+        source_port: udp.source(),
+        destination_port: udp.destination(),
+    })
+}
+
 /// The bytes from the IPv4 header on, behind up to two VLAN tags.
 fn ip_packet(frame: &[u8]) -> Option<&[u8]> {
     let (ether_type, packet) = behind_tags(frame)?;

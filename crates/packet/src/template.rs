@@ -133,6 +133,28 @@ impl Template {
     /// before) into the frame that `stamp` says: flow, stamp and checksums. The rest of the
     /// buffer is taken on trust.
     pub fn stamp(&self, buffer: &mut [u8], stamp: &Stamp) -> Result<usize, PacketError> {
+        let flows = self.spec.flows;
+        let flow = (flows.count() > 1).then(|| flows.flow(stamp.sequence));
+        self.put(buffer, stamp, flow)
+    }
+
+    /// As [`Self::stamp`], with a flow that is none of the template's own.
+    pub fn stamp_flow(
+        &self,
+        buffer: &mut [u8],
+        stamp: &Stamp,
+        flow: Flow,
+    ) -> Result<usize, PacketError> {
+        self.put(buffer, stamp, Some(flow))
+    }
+
+    /// Without a flow the buffer has that of the template already.
+    fn put(
+        &self,
+        buffer: &mut [u8],
+        stamp: &Stamp,
+        flow: Option<Flow>,
+    ) -> Result<usize, PacketError> {
         let too_short = PacketError::BufferTooShort {
             need: self.bytes.len(),
             have: buffer.len(),
@@ -153,12 +175,13 @@ impl Template {
             .udp_sum
             .add_u16(u16::from_be_bytes([stamp.stream, stamp.trial]));
         sum = sum.add_u32(stamp.sequence).add_u48(stamp.tx_ns);
-        sum = sum.add(self.flow_sum);
-        if self.spec.flows.count() > 1 {
-            let flow = self.spec.flows.flow(stamp.sequence);
-            let addresses = address_sum(&flow);
-            write_flow(head, &flow, self.ip_sum.add(addresses).checksum());
-            sum = sum.add(addresses).add(port_sum(&flow));
+        match flow {
+            Some(flow) => {
+                let addresses = address_sum(&flow);
+                write_flow(head, &flow, self.ip_sum.add(addresses).checksum());
+                sum = sum.add(addresses).add(port_sum(&flow));
+            }
+            None => sum = sum.add(self.flow_sum),
         }
         let checksum = udp::transmitted(sum).to_be_bytes();
         head[UDP_CHECKSUM..STAMP].copy_from_slice(&checksum);

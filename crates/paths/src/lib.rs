@@ -61,7 +61,7 @@ pub use path::{
 };
 pub use resettable::{Receipt, Resettable};
 pub use rig::RigSpec;
-pub use routed::{RoutedPath, RoutedSpec};
+pub use routed::{RoutedPath, RoutedSpec, TableFacts, TrackingPath, TrackingSpec};
 pub use run_dir::sweep;
 pub use sub_interface::{SubInterfacePath, SubInterfaceSpec};
 pub use switch::{

@@ -9,6 +9,7 @@
 //! path are addressed to the router here, and arrive as over any other, with a TTL that is one less.
 
 mod rules;
+mod tracking;
 
 use std::fs;
 
@@ -24,6 +25,8 @@ use crate::networks;
 use crate::path::{Path, PathFacts};
 use crate::rig::{Rig, RigSpec};
 use crate::tool::NFT;
+
+pub use tracking::{TableFacts, TrackingPath, TrackingSpec};
 
 /// Most connections that a namespace keeps in mind (net/netfilter/nf_conntrack_standalone.c).
 const TABLE: &str = "/proc/sys/net/netfilter/nf_conntrack_max";

@@ -5,6 +5,7 @@
 //! `docs/methodology/engines.md` for what was measured to choose this.
 
 mod around;
+pub mod connections;
 mod mixed;
 pub(crate) mod rx;
 pub(crate) mod socket;

@@ -47,6 +47,7 @@ mod run;
 pub mod skips;
 pub mod soak;
 pub mod sock;
+pub mod stateful;
 mod threads;
 pub mod trace;
 pub mod transactions;

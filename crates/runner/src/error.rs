@@ -62,6 +62,19 @@ pub enum RunError {
     /// A task of the schedule is of another plan.
     #[error("cell {0} is not in the plan")]
     NoSuchCell(u32),
+    /// The path has no table of connections.
+    #[error(
+        "{0} keeps no table of connections; write a path with kind = \"routed\" and nat = \"snat\" or flowtable = \"on\", or leave the plan out"
+    )]
+    NoTable(String),
+    /// Frames of other headers open no connections here.
+    #[error(
+        "{0}: connections are of IPv4 and UDP, with frames of one size; leave mixes, family, protocol, dscp and vlan out of [traffic]"
+    )]
+    NotPlainUdp(String),
+    /// Connections that cannot be told apart.
+    #[error(transparent)]
+    Connections(#[from] nicety_packet::PacketError),
     /// There is nothing that a load could be a share of.
     #[error(
         "no load was found that the path carries; write the load in frames per second, as in --load 200k"
@@ -109,7 +122,11 @@ impl Coded for RunError {
             Self::Facts(_) => ProblemCode::KernelRefused,
             Self::Setup(error) => error.code(),
             Self::Trial(_) => ProblemCode::EngineUnavailable,
-            Self::WritePlan(_) | Self::EngineNotSends(_) => ProblemCode::BadValue,
+            Self::WritePlan(_)
+            | Self::EngineNotSends(_)
+            | Self::NoTable(_)
+            | Self::NotPlainUdp(_)
+            | Self::Connections(_) => ProblemCode::BadValue,
             Self::NoThroughput | Self::StaysBroken { .. } => ProblemCode::PathFailed,
             Self::Store(error) => error.code(),
             Self::ReadBack(_) | Self::ReadPlan(_) | Self::Report(_) => ProblemCode::StorageRefuses,

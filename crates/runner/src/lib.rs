@@ -29,6 +29,7 @@ pub mod soak;
 pub mod sock;
 mod sockets;
 mod stamps;
+pub mod stateful;
 mod tester_limit;
 pub mod trace;
 
@@ -39,4 +40,5 @@ pub use follow::{Ended, Follower};
 pub use request::{NewDir, Place, Request};
 pub use session::Session;
 pub use soak::{Soak, SoakEnding};
+pub use stateful::{Stateful, StatefulEvent, StatefulWanted};
 pub use trace::{Traced, Tracer};

@@ -203,13 +203,13 @@ pub fn on_veths(path: &dyn Path) -> Result<bool, SetupError> {
 }
 
 /// The tester's CPUs, as engines want them.
-fn cpus(placement: &Placement) -> Vec<Option<u32>> {
+pub fn cpus(placement: &Placement) -> Vec<Option<u32>> {
     let workers = placement.tester.iter();
     workers.map(|tester| Some(tester.cpu)).collect()
 }
 
 /// Both ports of `path`, as engines want them.
-fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
+pub fn specs(path: &dyn Path) -> Result<[PortSpec; 2], SetupError> {
     let own = path.facts().own_stations;
     let spec = |port: &nicety_paths::PathPort, number| -> Result<PortSpec, SetupError> {
         let veth = Links::open(&port.ns)?.get(&port.name)?.kind == "veth";

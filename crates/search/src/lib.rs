@@ -28,6 +28,7 @@ pub mod run;
 pub mod schedule;
 pub mod several;
 pub mod skip;
+pub mod stateful;
 pub mod stats;
 pub mod summary;
 pub mod target;

@@ -22,6 +22,7 @@ use nicety_model::probe::ProbeReport;
 use nicety_model::reference::Explained as ExplainedNotes;
 use nicety_model::soak::{SoakHead, Soaked};
 use nicety_model::sock::SockReport;
+use nicety_model::stateful::StatefulReport;
 use nicety_model::vf::{FunctionsReport, LimitReport, VfReport};
 use nicety_model::{CellResult, Fingerprint, HostFacts, Plan, Run, TrialRecord};
 use nicety_police::adopt::import::ImportReport;
@@ -85,6 +86,7 @@ fn schemas_are_those_of_the_types() {
     check::<LoadLine>("load");
     check::<SoakHead>("soak-run");
     check::<Soaked>("soaked");
+    check::<StatefulReport>("stateful");
     check::<Bisected>("bisect");
     check::<RunList>("run-list");
     check::<Trend>("trend");
@@ -103,7 +105,7 @@ fn schemas_are_those_of_the_types() {
     check::<Bill>("police-bill");
     check::<Samples>("police-samples");
     let files = fs::read_dir(FOLDER).unwrap().count();
-    assert_eq!(files, 47, "schema/ holds the generated schemas only");
+    assert_eq!(files, 48, "schema/ holds the generated schemas only");
 }
 
 /// What is wrong with a plan or policy by its schema.

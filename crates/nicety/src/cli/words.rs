@@ -9,6 +9,7 @@ use nicety_model::finding::{Goal, Risk};
 use nicety_model::fleet::GroupBy;
 use nicety_model::path::VmAccel;
 use nicety_model::plan::Preset;
+use nicety_model::stateful::TableStage;
 use nicety_model::{EngineChoice, FateMode, Verdict};
 use nicety_port::probes::Stamps;
 
@@ -131,6 +132,22 @@ pub const SOAK_FAILURE: Words<SoakFailure> = Words {
         other => Err(format!(
             "{other:?} is nothing that happens; write loss, gap or invalid"
         )),
+    },
+};
+
+/// `--only` of `nicety stateful`.
+pub const TABLE_STAGE: Words<TableStage> = Words {
+    known: &[
+        ("setup", "The rate at which connections are opened"),
+        ("capacity", "How many the table holds"),
+        ("teardown", "The rate at which they are removed"),
+        ("goodput", "What passes on open connections"),
+    ],
+    read: |text| {
+        TableStage::of(text).ok_or_else(|| {
+            let words = TableStage::WORDS.join(", ");
+            format!("{text:?} is nothing to measure; write {words}")
+        })
     },
 };
 
@@ -275,6 +292,7 @@ mod tests {
         known(&STAMPS, &["auto", "hardware", "software"]);
         known(&FATE, FateMode::WORDS);
         known(&PRESET, Preset::WORDS);
+        known(&TABLE_STAGE, TableStage::WORDS);
         known(&VERDICT, Verdict::WORDS);
         known(&METRIC, Metric::WORDS);
         known(&GOAL, Goal::WORDS);

@@ -49,6 +49,7 @@ const RUN_EXAMPLES: &str = "Examples:
   nicety lab run -- ip -br link
   nicety lab run --cpus 4 --memory 8G -- sh -c 'echo 7 > /sys/class/net/eth0/device/sriov_numvfs'
   nicety lab run -- nicety bench plan.toml
+  nicety lab run --kernel build/out -- nicety bench plan.toml --json
   nicety lab run -o vf -- nicety bench plan.toml -o vf";
 
 const SHELL_EXAMPLES: &str = "Examples:
@@ -79,6 +80,9 @@ pub struct MachineArgs {
     /// Run the lab's instructions this way. Default: auto.
     #[arg(long, value_name = "NAME", value_parser = words::ACCEL)]
     pub accel: Option<VmAccel>,
+    /// Boot the kernel in DIR: boot/vmlinuz-RELEASE and lib/modules/RELEASE. Default: Debian's.
+    #[arg(long, value_name = "DIR")]
+    pub kernel: Option<PathBuf>,
     /// Keep QEMU and the kernel here. Default: $XDG_CACHE_HOME/nicety, else ~/.cache/nicety.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
@@ -90,7 +94,10 @@ pub struct MachineArgs {
 impl MachineArgs {
     /// Whether a machine of a certain kind was asked for.
     pub fn given(&self) -> bool {
-        self.cpus.is_some() || self.memory.is_some() || self.accel.is_some()
+        self.cpus.is_some()
+            || self.memory.is_some()
+            || self.accel.is_some()
+            || self.kernel.is_some()
     }
 }
 
@@ -100,6 +107,7 @@ impl From<&MachineArgs> for LabRequest {
             cpus: args.cpus,
             memory_mib: args.memory,
             accel: args.accel.unwrap_or(VmAccel::Auto),
+            kernel: args.kernel.clone(),
             cache: args.cache.clone(),
             mirror: args.mirror.clone(),
         }

@@ -46,6 +46,7 @@ mod runs;
 #[path = "../../../history/tests/server/mod.rs"]
 mod server;
 mod soak;
+mod stateful;
 mod static_binary;
 mod streams;
 mod switches;

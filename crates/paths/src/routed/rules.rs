@@ -17,6 +17,11 @@ const TRANSLATED_V6: &str = "2001:2:0:a::ffff:fffe";
 
 /// The script: one table that goes with the namespace.
 pub(super) fn script(ask: &RoutedParams, ipv6: bool) -> String {
+    translating(ask, ipv6, if ipv6 { TRANSLATED_V6 } else { TRANSLATED_V4 })
+}
+
+/// The same with other words for what source addresses are translated to.
+pub(super) fn translating(ask: &RoutedParams, ipv6: bool, to: &str) -> String {
     let ip = if ipv6 { "ip6" } else { "ip" };
     let mut text = String::from("table inet nicety {\n");
     // Writing to a string does not fail.
@@ -41,7 +46,6 @@ pub(super) fn script(ask: &RoutedParams, ipv6: bool) -> String {
     text.push_str("  }\n");
     if ask.snat() {
         let [a, b] = sides(ipv6);
-        let to = if ipv6 { TRANSLATED_V6 } else { TRANSLATED_V4 };
         let _ = writeln!(
             text,
             "  chain translate {{\n    type nat hook postrouting priority srcnat; policy accept;\n    \

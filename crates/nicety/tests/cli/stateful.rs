@@ -1,0 +1,224 @@
+//! `nicety stateful`: small tables of connections with real frames, and paths that have none.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{Call, in_namespaces, nicety, once};
+
+fn stateful(words: &[&str]) -> Call {
+    nicety(["stateful"].iter().chain(words)).limit(Duration::from_secs(60))
+}
+
+/// Without nft nothing translates; says `SKIP` then.
+fn nft(test: &str) -> bool {
+    let there = ["/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft"]
+        .iter()
+        .any(|file| fs::exists(file).unwrap_or(false));
+    if !there {
+        println!("SKIP {test}: nft is not installed");
+    }
+    there
+}
+
+fn counts_are_equal(counts: &Value) {
+    let sent = counts["sent"].as_u64().unwrap();
+    assert!(sent > 0, "{counts}");
+    for who in ["responder", "kernel", "listed"] {
+        assert_eq!(counts[who].as_u64(), Some(sent), "{who}: {counts}");
+    }
+}
+
+#[test]
+fn every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel() {
+    let test = "every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel";
+    if !once(test) || !nft(test) {
+        return;
+    }
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
+    let words = [
+        "--trial",
+        "50ms",
+        "--repeats",
+        "1",
+        "--most",
+        "2000",
+        "--connections",
+        "1000",
+        "--max-rate",
+        "8k",
+        "--hosts",
+        "3",
+        "--loss",
+        "10%",
+        "--json",
+    ];
+    let ended = stateful(&words).run();
+    let code = ended.code();
+    let report: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr));
+    assert!(code <= 1 && report["complete"] == true, "{report}");
+    // The kernel's table has room for so few, so it is the tester's limit that is reached.
+    let capacity = &report["capacity"];
+    assert_eq!(capacity["entries"], 2000, "{capacity}");
+    assert_eq!(capacity["verdict"], "at-least", "{capacity}");
+    counts_are_equal(&capacity["counts"]);
+    assert_eq!(capacity["counts"]["answered"], 2000, "{capacity}");
+    let setup = &report["setup"];
+    // On a machine that does other things too the tester may be late at any rate, and nothing else may happen.
+    match setup["per_s"]["median"].as_f64() {
+        Some(rate) => assert!(rate >= 1000.0, "{setup}"),
+        None => assert!(
+            ["late", "lost"].contains(&setup["stopped_by"].as_str().unwrap()),
+            "{setup}"
+        ),
+    }
+    if setup["per_s"].is_object() {
+        counts_are_equal(&setup["counts"]);
+    }
+    for teardown in report["teardown"].as_array().unwrap() {
+        assert_eq!(teardown["left"], 0, "{teardown}");
+    }
+    let goodput = report["goodput"].as_array().unwrap();
+    let states: Vec<(&str, u64)> = goodput
+        .iter()
+        .map(|of| {
+            (
+                of["state"].as_str().unwrap(),
+                of["entries"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        states,
+        [
+            ("unreplied", 1),
+            ("unreplied", 1000),
+            ("replied", 1),
+            ("replied", 1000)
+        ]
+    );
+    for of in goodput {
+        counts_are_equal(&of["counts"]);
+        assert_eq!(of["kernel_after"], of["counts"]["kernel"], "{of}");
+    }
+}
+
+#[test]
+#[ignore = "opens half a million connections, half a minute: run it by hand"]
+fn a_full_table_is_named_and_no_loss() {
+    let test = "a_full_table_is_named_and_no_loss";
+    if !once(test) || !nft(test) {
+        return;
+    }
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
+    // The limit is the host's, and not for a test to change.
+    let most = fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_max");
+    let most: u64 = most.map_or(0, |text| text.trim().parse().unwrap());
+    if !(1..=300_000).contains(&most) {
+        println!(
+            "SKIP {test}: nf_conntrack_max is {most}, which takes too long to fill, or is unknown"
+        );
+        return;
+    }
+    let ended = stateful(&["--only", "capacity", "--json"]).run();
+    let report: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr));
+    let capacity = &report["capacity"];
+    assert_eq!(capacity["entries"], most, "{capacity}");
+    assert_eq!(capacity["overflowed"], most + 1, "{capacity}");
+    assert_eq!(capacity["stopped_by"], "table-full", "{capacity}");
+    assert_eq!(capacity["verdict"], "ok", "{capacity}");
+    counts_are_equal(&capacity["counts"]);
+    ended.assert_code(0);
+}
+
+#[test]
+#[ignore = "opens half a million connections, half a minute: run it by hand"]
+fn a_want_of_ports_for_translation_is_named() {
+    let test = "a_want_of_ports_for_translation_is_named";
+    if !once(test) || !nft(test) {
+        return;
+    }
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
+    // Three hosts with all their ports are three times as many connections as one address has.
+    let words = [
+        "--only",
+        "capacity",
+        "--most",
+        "100k",
+        "--hosts",
+        "3",
+        "--addresses",
+        "1",
+        "--json",
+    ];
+    let ended = stateful(&words).run();
+    let report: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr));
+    let capacity = &report["capacity"];
+    assert_eq!(capacity["stopped_by"], "no-port", "{capacity}");
+    let entries = capacity["entries"].as_u64().unwrap();
+    assert!(entries <= 64_512, "{capacity}");
+    assert_eq!(report["table"]["addresses"], 1);
+}
+
+#[test]
+fn a_path_without_a_table_and_nonsense_are_refused() {
+    if !once("a_path_without_a_table_and_nonsense_are_refused") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let plan = |name: &str, path: &str| {
+        let text = format!("[traffic]\nframe_sizes = [64]\n{path}");
+        fs::write(dir.path().join(name), text).unwrap();
+    };
+    plan("bridge.toml", "[[path]]\nkind = \"bridge\"\n");
+    plan("plain.toml", "[[path]]\nkind = \"routed\"\nrules = 10\n");
+    let tcp = "[traffic]\nframe_sizes = [128]\nprotocol = \"tcp\"\n[[path]]\nkind = \"routed\"\nnat = \"snat\"\n";
+    fs::write(dir.path().join("tcp.toml"), tcp).unwrap();
+    for (words, line) in [
+        (
+            &["bridge.toml"][..],
+            "bridge keeps no table of connections; write a path with kind = \"routed\" and nat = \"snat\" or flowtable = \"on\", or leave the plan out",
+        ),
+        (
+            &["plain.toml"],
+            "routed,rules=10 keeps no table of connections; write a path with kind = \"routed\" and nat = \"snat\" or flowtable = \"on\", or leave the plan out",
+        ),
+        (
+            &["tcp.toml"],
+            "routed,nat=snat/128/uni/tcp: connections are of IPv4 and UDP, with frames of one size; leave mixes, family, protocol, dscp and vlan out of [traffic]",
+        ),
+        (
+            &["--max-rate", "10"],
+            "--max-rate: \"10\" is no rate from 1k to 100M per second, as in 200k or 1.5M",
+        ),
+        (
+            &["--connections", "0"],
+            "--connections: \"0\" is no number of connections from 1 to 16777215, as in 50000, 200k or 1M",
+        ),
+        (
+            &["--only", "latency"],
+            "--only: \"latency\" is nothing to measure; write setup, capacity, teardown, goodput",
+        ),
+        (
+            &["--trial", "1ms"],
+            "--trial: \"1ms\" is not between 50ms and 60s",
+        ),
+        (
+            &["--loss", "50%"],
+            "--loss: \"50%\" is no share of frames; write 0% to 10%, as in 0.1%",
+        ),
+    ] {
+        let ended = stateful(words).dir(dir.path()).run();
+        assert_eq!(ended.assert_code(2).only_line(), line, "{words:?}");
+    }
+}

@@ -1,0 +1,179 @@
+//! The highest rate at which a trial succeeds: bisection, as RFC 9693 asks for, with a second chance.
+
+/// A search between two rates. A rate fails when it fails twice: a machine that stops for a moment loses frames at any
+/// rate.
+#[derive(Debug, Clone)]
+pub struct RateSearch {
+    min: f64,
+    max: f64,
+    width: f64,
+    passed: Option<f64>,
+    failed: Option<f64>,
+    /// Failures at the rate that is being tried.
+    failures: u32,
+    trials: u32,
+    next: Option<f64>,
+}
+
+/// Failures that make a rate fail.
+const FAILURES: u32 = 2;
+
+impl RateSearch {
+    /// Between `min` and `max`, until the bounds are within the share `width` of the upper one. It begins at `first`.
+    pub fn new(min: f64, max: f64, width: f64, first: f64) -> Self {
+        let max = max.max(min);
+        Self {
+            min,
+            max,
+            width,
+            passed: None,
+            failed: None,
+            failures: 0,
+            trials: 0,
+            next: Some(first.clamp(min, max)),
+        }
+    }
+
+    /// The next rate; `None` at the end.
+    pub fn next(&self) -> Option<f64> {
+        self.next
+    }
+
+    /// Takes the result of a trial at [`Self::next`].
+    pub fn observe(&mut self, success: bool) {
+        let Some(rate) = self.next else { return };
+        self.trials += 1;
+        if success {
+            self.passed = Some(self.passed.map_or(rate, |passed| passed.max(rate)));
+        } else {
+            self.failures += 1;
+            if self.failures < FAILURES {
+                return;
+            }
+            self.failed = Some(self.failed.map_or(rate, |failed| failed.min(rate)));
+        }
+        self.failures = 0;
+        self.plan();
+    }
+
+    /// Takes a trial at [`Self::next`] in which the tester sent `offered` only. The second time no higher rate is
+    /// asked for, where that leaves any to try.
+    pub fn late(&mut self, offered: f64) {
+        let Some(rate) = self.next else { return };
+        let below = self.passed.unwrap_or(self.min);
+        let again = self.failures + 1 >= FAILURES;
+        if !again || offered <= below || offered >= rate {
+            self.observe(false);
+            return;
+        }
+        self.trials += 1;
+        self.failures = 0;
+        self.max = offered;
+        self.plan();
+    }
+
+    /// Highest rate that passed.
+    pub fn found(&self) -> Option<f64> {
+        self.passed
+    }
+
+    /// Lowest rate that failed.
+    pub fn failed(&self) -> Option<f64> {
+        self.failed
+    }
+
+    /// Whether the highest rate of all passed, or as much as the width allows to tell from it.
+    pub fn at_max(&self) -> bool {
+        self.next.is_none() && self.failed.is_none() && self.passed.is_some()
+    }
+
+    /// Trials so far.
+    pub fn trials(&self) -> u32 {
+        self.trials
+    }
+
+    fn plan(&mut self) {
+        self.next = match (self.passed, self.failed) {
+            (None, None) => Some(self.max),
+            (None, Some(failed)) if failed > self.min => Some((failed / 2.0).max(self.min)),
+            (None, Some(_)) => None,
+            (Some(passed), None) if passed < self.max * (1.0 - self.width) => {
+                Some((passed * 2.0).min(self.max))
+            }
+            (Some(_), None) => None,
+            (Some(passed), Some(failed)) if failed - passed > failed * self.width => {
+                Some((passed + failed) / 2.0)
+            }
+            (Some(_), Some(_)) => None,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn run(mut search: RateSearch, limit: f64) -> RateSearch {
+        for _ in 0..200 {
+            let Some(rate) = search.next() else { break };
+            search.observe(rate <= limit);
+        }
+        search
+    }
+
+    #[test]
+    fn the_limit_lies_between_the_bounds() {
+        let search = run(RateSearch::new(1e3, 1e6, 0.02, 1e5), 123_456.0);
+        let (found, failed) = (search.found().unwrap(), search.failed().unwrap());
+        assert!(found <= 123_456.0 && failed > 123_456.0 && failed - found <= failed * 0.02);
+        assert!(!search.at_max() && search.trials() < 30);
+    }
+
+    #[test]
+    fn one_failure_is_not_enough() {
+        let mut search = RateSearch::new(1e3, 1e6, 0.02, 1e5);
+        search.observe(false);
+        assert_eq!(search.next(), Some(1e5));
+        search.observe(true);
+        assert_eq!((search.next(), search.failed()), (Some(2e5), None));
+    }
+
+    #[test]
+    fn ends_are_told() {
+        let all = run(RateSearch::new(1e3, 1e6, 0.02, 1e5), 1e9);
+        assert!(all.at_max() && all.found() == Some(1e6));
+        let none = run(RateSearch::new(1e3, 1e6, 0.02, 1e5), 1.0);
+        assert_eq!((none.found(), none.failed()), (None, Some(1e3)));
+        let mut capped = RateSearch::new(1e3, 1e6, 0.02, 1e5);
+        capped.observe(true);
+        for _ in 0..2 {
+            assert_eq!(capped.next(), Some(2e5));
+            capped.late(1.01e5);
+        }
+        assert!(capped.at_max() && capped.trials() == 3, "{capped:?}");
+    }
+
+    #[test]
+    fn a_tester_that_is_late_at_any_rate_ends_too() {
+        let mut search = RateSearch::new(1e3, 1e6, 0.02, 1e5);
+        for _ in 0..200 {
+            let Some(rate) = search.next() else { break };
+            search.late(rate * 0.9);
+        }
+        assert_eq!((search.next(), search.found()), (None, None));
+    }
+
+    proptest! {
+        #[test]
+        fn it_always_ends(limit in 1.0..2e6, first in 1.0..2e6) {
+            let search = run(RateSearch::new(1e3, 1e6, 0.02, first), limit);
+            prop_assert_eq!(search.next(), None);
+            if let Some(found) = search.found() {
+                prop_assert!(found <= limit);
+                prop_assert!(limit >= 1e6 || search.failed().is_some_and(|failed| failed > limit));
+            }
+        }
+    }
+}
