@@ -17,7 +17,7 @@ confirm = "0s"
 [[path]]
 "#;
 /// What its cells' names begin with, and what makes it.
-const PATHS: [(&str, &str); 16] = [
+const PATHS: [(&str, &str); 14] = [
     (
         "vlan-bridge,tagging=sub-interface/",
         "kind = \"vlan-bridge\"\ntagging = \"sub-interface\"\n",
@@ -57,15 +57,10 @@ const PATHS: [(&str, &str); 16] = [
         "kind = \"tc-redirect\"\nfilter = \"flower\"\n",
     ),
     (
-        "bond,aggregation=balance-xor/",
-        "kind = \"bond\"\naggregation = \"balance-xor\"\n",
-    ),
-    (
         "bond,aggregation=802.3ad/",
         "kind = \"bond\"\naggregation = \"802.3ad\"\n",
     ),
     ("team/", "kind = \"team\"\n"),
-    ("netkit,mode=l2/", "kind = \"netkit\"\nmode = \"l2\"\n"),
     ("netkit/", "kind = \"netkit\"\n"),
 ];
 
