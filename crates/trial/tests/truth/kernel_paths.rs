@@ -203,6 +203,8 @@ fn carries(tester: Tester, path: &dyn Path, bytes: u16, shape: Shape) -> Result<
             return Ok(());
         }
         assert!(count.received > 0, "{:?}", record.loss_ledger);
+        // One way that carries nothing is no frame that came late.
+        assert!(count.lost < count.sent / 3, "{:?}", record.loss_ledger);
         lost.push((count.lost, count.foreign));
         late = count.lost;
     }
