@@ -17,7 +17,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety stateful --only setup --trial 200ms --repeats 1
   nicety stateful --only capacity --most 2M
   nicety stateful --hosts 8 --addresses 2   many hosts behind few addresses
-  nicety stateful plan.toml --cell 'routed,flowtable=on/64/uni'
+  nicety stateful plan.toml --cell routed,flowtable=on/64/uni
   nicety stateful --json | jq '.setup.per_s'
 
 It follows RFC 9693. Setup: the highest rate at which every connection is opened, answered, and counted by the \

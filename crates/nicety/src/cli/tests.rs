@@ -250,6 +250,9 @@ const VERBS: &[&str] = &[
     "Set",
     "Enable",
     "Wait",
+    "Overload",
+    "Reset",
+    "Translate",
 ];
 
 #[test]

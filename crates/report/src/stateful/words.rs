@@ -50,12 +50,13 @@ pub(super) fn answers(report: &StatefulReport) -> Vec<String> {
     lines
 }
 
-fn around(figure: Figure) -> String {
+/// A figure with its unit, and how far repeats went.
+fn around(figure: Figure, unit: &str) -> String {
+    let median = number::short(figure.median);
     match figure.n {
-        0 | 1 => number::short(figure.median),
+        0 | 1 => format!("{median} {unit}"),
         n => format!(
-            "{} ({} in {n} repeats)",
-            number::short(figure.median),
+            "{median} {unit} ({} in {n} repeats)",
             number::interval((figure.low, figure.high))
         ),
     }
@@ -70,15 +71,15 @@ fn setup(of: &SetupRate) -> String {
             differing(&of.counts)
         );
     };
-    let rate = around(per_s);
+    let rate = around(per_s, "connections per second");
     match (of.verdict, why) {
-        (TableVerdict::AtLeast, _) => format!(
-            "The router opens at least {rate} connections per second: the tester sends no faster."
-        ),
-        (_, Some(why)) => {
-            format!("The router opens {rate} connections per second. Above that {why}.")
+        (TableVerdict::AtLeast, _) => {
+            format!("The router opens at least {rate}: the tester sends no faster.")
         }
-        (_, None) => format!("The router opens {rate} connections per second."),
+        (_, Some(why)) => {
+            format!("The router opens {rate}. Above that {why}.")
+        }
+        (_, None) => format!("The router opens {rate}."),
     }
 }
 
@@ -125,9 +126,9 @@ fn teardown(of: &Teardown) -> String {
     let entries = number::count(of.entries);
     match (of.per_s, of.seconds, of.verdict) {
         (Some(per_s), Some(seconds), TableVerdict::Ok) => format!(
-            "{entries} connections are removed in {}: {} per second.",
+            "{entries} connections are removed in {}: {}.",
             time(seconds.median),
-            around(per_s)
+            around(per_s, "per second")
         ),
         (.., TableVerdict::NotValid) => format!(
             "The removal of {entries} connections is not valid: {} were left.",
@@ -176,8 +177,8 @@ fn goodput(of: &[&Goodput]) -> Option<String> {
         )
     });
     Some(format!(
-        "On {entries} open connections {least}{} frames/s pass {ways}{payload}{beside}.",
-        around(fps)
+        "On {entries} open connections {least}{} pass {ways}{payload}{beside}.",
+        around(fps, "frames/s")
     ))
 }
 
