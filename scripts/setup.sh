@@ -51,6 +51,9 @@ install() (
         fi
     done
     if [[ " $* " == *" nfdump "* ]]; then systemctl disable --quiet nfdump.service >&2 || true; fi
+    if [[ " $* " == *" ovn-central "* ]]; then
+        systemctl disable --quiet ovn-ovsdb-server-{nb,sb}.service >&2 || true
+    fi
     # Its package has another name.
     if [[ " $* " == *" openssh-server "* ]]; then systemctl disable --quiet ssh.service ssh.socket >&2 || true; fi
 )
