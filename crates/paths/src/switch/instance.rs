@@ -428,8 +428,8 @@ fn switched(
     }
 }
 
-/// Programs of the instance: nothing of theirs is outside `dir`.
-fn start<'a>(
+/// Programs of Open vSwitch and OVN: nothing of theirs is outside `dir`.
+pub(super) fn start<'a>(
     (ns, cpus): (&'a NetNs, &'a [u32]),
     dir: &RunDir,
     name: &'static str,
@@ -438,7 +438,16 @@ fn start<'a>(
 ) -> Start<'a> {
     arguments.extend(["--no-chdir", "-vsyslog:off", "-vconsole:info"].map(str::to_owned));
     let place = dir.path().display().to_string();
-    let variables = ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"];
+    let variables = [
+        "OVS_RUNDIR",
+        "OVS_LOGDIR",
+        "OVS_DBDIR",
+        "OVS_SYSCONFDIR",
+        "OVN_RUNDIR",
+        "OVN_LOGDIR",
+        "OVN_DBDIR",
+        "OVN_SYSCONFDIR",
+    ];
     Start {
         name,
         program,

@@ -255,26 +255,7 @@ fn program_of<'a>(
 ) -> Start<'a> {
     let control = dir.file(&format!("{name}.ctl"));
     arguments.push(format!("--unixctl={}", control.display()));
-    arguments.extend(["--no-chdir", "-vsyslog:off", "-vconsole:info"].map(str::to_owned));
-    let place = dir.path().display().to_string();
-    let variables = [
-        "OVS_RUNDIR",
-        "OVS_LOGDIR",
-        "OVS_DBDIR",
-        "OVS_SYSCONFDIR",
-        "OVN_RUNDIR",
-        "OVN_LOGDIR",
-        "OVN_DBDIR",
-        "OVN_SYSCONFDIR",
-    ];
-    Start {
-        name,
-        program,
-        arguments,
-        environment: variables.map(|name| (name, place.clone())).to_vec(),
-        ns,
-        cpus,
-    }
+    instance::start((ns, cpus), dir, name, program, arguments)
 }
 
 impl Path for OvnPath {
@@ -284,10 +265,7 @@ impl Path for OvnPath {
 
     fn counters(&self) -> Result<PathCounters, NetError> {
         let mut counters = self.rig.counters(&[])?;
-        let arrived: u64 = ["d0", "d1"]
-            .into_iter()
-            .filter_map(|name| Some(counters.of(name)?.rx_packets))
-            .sum();
+        let arrived = ovs::arrived(&counters);
         let mut switch = lookup_counters(&self.instance, self.datapath, arrived)?;
         if self.acl == Acl::AllowRelated {
             // A frame is looked up again behind every look at its connection, so lookups say nothing of frames.

@@ -160,10 +160,7 @@ impl Path for OvsPath {
 
     fn counters(&self) -> Result<PathCounters, NetError> {
         let mut counters = self.rig.counters(&[])?;
-        let arrived: u64 = ["d0", "d1"]
-            .into_iter()
-            .filter_map(|name| Some(counters.of(name)?.rx_packets))
-            .sum();
+        let arrived = arrived(&counters);
         let switch = lookup_counters(&self.instance, self.datapath, arrived)?;
         // After `a` and `d0`.
         counters.interfaces.insert(2, switch);
@@ -204,6 +201,12 @@ impl Neighbours for OvsPath {
             instance.join("br0", joining, datapath, member)
         })
     }
+}
+
+/// Frames that the switch's interfaces received.
+pub(super) fn arrived(counters: &PathCounters) -> u64 {
+    let received = |name| Some(counters.of(name)?.rx_packets);
+    ["d0", "d1"].into_iter().filter_map(received).sum()
 }
 
 /// What a switch counted whose interfaces received `arrived` frames: each is looked up once.
