@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use crate::harness::{Call, nicety, open_dir, root};
 
@@ -160,18 +161,17 @@ fn a_full_disk() {
     let dir = open_dir();
     let path = dir.path().to_str().unwrap();
     let script = format!("mount -t tmpfs -o size=20m tmpfs {path} && exec \"$@\"");
-    let ended = fetch(&format!("{path}/cache"))
-        .below([
-            "unshare",
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            &script,
-            "sh",
-        ])
-        .run();
+    let below = ["unshare", "--mount", "sh", "-c", &script, "sh"];
+    // In a chroot whose root is no mount point, nothing can be mounted for one process alone.
+    let tried = Command::new(below[0])
+        .args(&below[1..])
+        .arg("true")
+        .status();
+    if !tried.is_ok_and(|status| status.success()) {
+        println!("SKIP {test}: cannot mount a tmpfs in a namespace of its own");
+        return;
+    }
+    let ended = fetch(&format!("{path}/cache")).below(below).run();
     ended.assert_code(3);
     let line = ended.only_line();
     assert!(
