@@ -357,7 +357,7 @@ kind = "ipvlan"
 mode = ["l2", "l3"]
 [[path]]
 kind = "tc-redirect"
-filter = ["matchall", "flower"]
+filter = ["u32", "flower"]
 [[path]]
 kind = "xdp-redirect"
 [[path]]
