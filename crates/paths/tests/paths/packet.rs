@@ -128,7 +128,12 @@ pub fn udp6_frame(source: [u8; 6], destination: [u8; 6], bytes: usize) -> Vec<u8
     let sum: u32 = [&pseudo[..], &segment]
         .concat()
         .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)))
+        .map(|pair| {
+            u32::from(u16::from_be_bytes([
+                pair[0],
+                pair.get(1).copied().unwrap_or(0),
+            ]))
+        })
         .sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
