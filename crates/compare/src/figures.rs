@@ -6,9 +6,11 @@ use nicety_model::history::Figure;
 
 use crate::sample;
 
-/// Every number of every cell of a run, in the order of the cells' names.
+/// Every number of every cell of a run, in the order of the cells' names. With several loss goals each but the
+/// strictest has a cell of its own.
 pub fn figures(run: &Run) -> Vec<Figure> {
-    let cells = sample::by_cell([run]);
+    let by_goal = run.by_goal();
+    let cells = sample::by_cell([by_goal.as_ref().unwrap_or(run)]);
     let mut names: Vec<&str> = cells.keys().copied().collect();
     names.sort_unstable();
     names

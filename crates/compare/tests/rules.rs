@@ -513,6 +513,34 @@ fn with_goal(name: &str, loss: f64, numbers: &[f64]) -> Run {
     run
 }
 
+/// A history keeps every goal: the strictest as the cell's own, each other under its name.
+#[test]
+fn a_history_keeps_the_figures_of_every_goal() {
+    let kept = nicety_compare::figures(&with_goal("PDR", 0.005, &LOW));
+    let throughput = |cell: &str| {
+        let mut of_cell = kept.iter().filter(|figure| figure.cell == cell);
+        let found = of_cell.find(|figure| figure.metric == Metric::Throughput);
+        found.and_then(|figure| Some((figure.mean?.round(), figure.repeats)))
+    };
+    let mean = |numbers: &[f64]| {
+        let logs = numbers.iter().map(|fps| fps.ln()).sum::<f64>();
+        (logs / numbers.len() as f64).exp().round()
+    };
+    let repeats = OLD.len() as u32;
+    assert_eq!(throughput(A), Some((mean(&OLD), repeats)));
+    let of_goal = format!("{A}/goal=PDR:0.005");
+    assert_eq!(throughput(&of_goal), Some((mean(&LOW), repeats)));
+    // Latency and CPU time are those of the strictest goal.
+    let others = kept.iter().filter(|figure| figure.cell == of_goal);
+    assert_eq!(others.count(), 1);
+    assert_eq!(
+        kept.iter()
+            .filter(|figure| figure.cell.contains("NDR"))
+            .count(),
+        0
+    );
+}
+
 /// What got worse for one goal only is seen; a goal of the same name with another loss is another.
 #[test]
 fn every_goal_of_a_search_is_compared_with_its_own() {

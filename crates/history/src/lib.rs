@@ -33,6 +33,9 @@ pub use usage::KeptBook;
 /// Separates parts of one text; none of them contains it.
 const BETWEEN: char = '\u{1f}';
 
+/// Finds one figure for each cell of a run: none for its further loss goals.
+const OF_CELLS: &str = "metric = 'throughput' AND cell NOT LIKE '%/goal=%'";
+
 /// Opens the store that a name means: a file, or a PostgreSQL server by URL, for which `environment`
 /// has what the URL leaves open. It must be there unless `make` is set.
 ///

@@ -33,7 +33,7 @@ use postgres::types::ToSql;
 use postgres::{Client, IsolationLevel, Row, Transaction};
 
 use crate::error::HistoryError;
-use crate::{Added, History, HistoryPoint, Judge, NewRun, pack};
+use crate::{Added, History, HistoryPoint, Judge, NewRun, OF_CELLS, pack};
 
 use link::Link;
 
@@ -542,8 +542,8 @@ impl History for Postgres {
     fn list(&self) -> Result<Vec<KeptRun>, HistoryError> {
         let sql = format!(
             "SELECT id, name, started, preset, loss_goal, complete, nicety, kernel, cpu_model, \
-             (SELECT count(*) FROM nicety.figures WHERE run = runs.id AND metric = 'throughput'), \
-             (SELECT count(*) FROM nicety.figures WHERE run = runs.id AND metric = 'throughput' \
+             (SELECT count(*) FROM nicety.figures WHERE run = runs.id AND {OF_CELLS}), \
+             (SELECT count(*) FROM nicety.figures WHERE run = runs.id AND {OF_CELLS} \
               AND verdict IN ('ok', 'wide')), \
              {LABELS}, \
              (SELECT coalesce(sum(octet_length(packed)), 0)::int8 FROM nicety.files \

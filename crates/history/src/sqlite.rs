@@ -12,7 +12,7 @@ use nicety_store::RunFiles;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, Transaction, params};
 
 use crate::error::HistoryError;
-use crate::{Added, BETWEEN, History, HistoryPoint, NewRun, pack, schema};
+use crate::{Added, BETWEEN, History, HistoryPoint, NewRun, OF_CELLS, pack, schema};
 
 /// How long a writer waits for others: many jobs may end at once, and SQLite has no queue.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -284,8 +284,8 @@ impl History for Sqlite {
     fn list(&self) -> Result<Vec<KeptRun>, HistoryError> {
         let sql = format!(
             "SELECT id, name, started, preset, loss_goal, complete, nicety, kernel, cpu_model, \
-             (SELECT count(*) FROM figures WHERE run = runs.id AND metric = 'throughput'), \
-             (SELECT count(*) FROM figures WHERE run = runs.id AND metric = 'throughput' \
+             (SELECT count(*) FROM figures WHERE run = runs.id AND {OF_CELLS}), \
+             (SELECT count(*) FROM figures WHERE run = runs.id AND {OF_CELLS} \
               AND verdict IN ('ok', 'wide')), \
              {LABELS}, (SELECT total(length(packed)) FROM files WHERE run = runs.id) \
              FROM runs ORDER BY started DESC, id DESC"

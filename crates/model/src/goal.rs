@@ -39,6 +39,16 @@ fn per_cent(share: f64) -> String {
     format!("{} %", digits.parse().unwrap_or(share))
 }
 
+/// What a search under way knows for one of several goals.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GoalBounds {
+    /// Name of the goal, or its loss in words.
+    pub goal: String,
+    /// Bounds so far.
+    #[serde(flatten)]
+    pub bounds: SearchBounds,
+}
+
 /// What one visit found for one of several goals.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,7 +108,7 @@ impl CellResult {
         let key = &self.key;
         let throughput = goal.throughput_fps.map(Fps);
         Some(Self {
-            cell: named(&self.cell, &goal.goal, goal.loss_goal),
+            cell: cell_of(&self.cell, &goal.goal, goal.loss_goal),
             loss_goal: goal.loss_goal,
             throughput_fps: goal.throughput_fps,
             throughput_l1_mbps: throughput.map(|fps| key.l1_mbps(fps)),
@@ -149,7 +159,7 @@ impl Run {
             run.summary.push(summary.clone());
             let goals = summary.goals.iter().skip(1);
             run.summary.extend(goals.map(|goal| CellSummary {
-                cell: named(&summary.cell, &goal.goal, goal.loss_goal),
+                cell: cell_of(&summary.cell, &goal.goal, goal.loss_goal),
                 throughput_fps: goal.throughput_fps,
                 estimate: goal.estimate,
                 verdict: goal.verdict,
@@ -162,11 +172,42 @@ impl Run {
     }
 }
 
+/// Stands behind a cell's name where it is that of one of its goals.
+const OF_GOAL: &str = "/goal=";
+
 /// Name of a cell for one of its goals: `bridge/64/uni/goal=PDR:0.005`.
-fn named(cell: &str, goal: &str, loss: f64) -> String {
+pub fn cell_of(cell: &str, goal: &str, loss: f64) -> String {
     match goal == per_cent(loss) {
-        true => format!("{cell}/goal={loss}"),
-        false => format!("{cell}/goal={goal}:{loss}"),
+        true => format!("{cell}{OF_GOAL}{loss}"),
+        false => format!("{cell}{OF_GOAL}{goal}:{loss}"),
+    }
+}
+
+/// What a name that [`cell_of`] makes says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfGoal<'n> {
+    /// The cell.
+    pub cell: &'n str,
+    /// Name of the goal, or its loss in words.
+    pub goal: String,
+    /// Highest allowed loss ratio.
+    pub loss_goal: f64,
+}
+
+impl<'n> OfGoal<'n> {
+    /// Reads a name; `None` where it is that of a cell itself.
+    pub fn read(name: &'n str) -> Option<Self> {
+        let (cell, of) = name.split_once(OF_GOAL)?;
+        let (goal, loss) = match of.rsplit_once(':') {
+            Some((goal, loss)) => (Some(goal), loss),
+            None => (None, of),
+        };
+        let loss_goal = loss.parse().ok()?;
+        Some(Self {
+            cell,
+            goal: goal.map_or_else(|| per_cent(loss_goal), str::to_owned),
+            loss_goal,
+        })
     }
 }
 
@@ -188,13 +229,17 @@ mod tests {
                 loss_ratio: loss,
             };
             assert_eq!(goal.called(), words);
-            assert_eq!(
-                named("a/64/uni", &goal.called(), loss),
-                format!("a/64/uni/goal={loss}")
-            );
+            let cell = cell_of("a/64/uni", &goal.called(), loss);
+            assert_eq!(cell, format!("a/64/uni/goal={loss}"));
+            let read = OfGoal::read(&cell).unwrap();
+            assert_eq!((read.cell, read.goal.as_str()), ("a/64/uni", words));
+            assert_eq!(read.loss_goal, loss);
             goal.name = Some("NDR".to_owned());
             assert_eq!(goal.called(), "NDR");
         }
-        assert_eq!(named("a/64/uni", "PDR", 0.005), "a/64/uni/goal=PDR:0.005");
+        assert_eq!(cell_of("a/64/uni", "PDR", 0.005), "a/64/uni/goal=PDR:0.005");
+        let read = OfGoal::read("a/64/uni/goal=PDR:0.005").unwrap();
+        assert_eq!((read.goal.as_str(), read.loss_goal), ("PDR", 0.005));
+        assert_eq!(OfGoal::read("a/64/uni"), None);
     }
 }

@@ -102,8 +102,11 @@ pub struct Trend {
     pub metric: Metric,
     /// Search preset of the runs.
     pub preset: String,
-    /// Loss goal of the runs.
+    /// The loss goal that is followed.
     pub loss_goal: f64,
+    /// What the runs call it; absent where they have one goal only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub goal: Option<String>,
     /// The numbers, oldest first.
     pub points: Vec<TrendPoint>,
     /// Where they change, oldest first.

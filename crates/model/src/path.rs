@@ -278,6 +278,41 @@ impl PathSpec {
         }
     }
 
+    /// Whether the tester's ports are in IP networks of their own, with a router between them.
+    pub fn is_routed(&self) -> bool {
+        match self {
+            Self::Routed(_) => true,
+            Self::Tunnel(tunnel) => tunnel.encapsulation().is_routed(),
+            Self::Ipvlan { mode } => mode.unwrap_or(IPVLAN_MODE) == SubMode::L3,
+            Self::Netkit { mode } => mode.unwrap_or(NETKIT_MODE) == SubMode::L3,
+            _ => false,
+        }
+    }
+
+    /// Whether other endpoints could join what lies between the ports.
+    pub fn takes_neighbours(&self) -> bool {
+        match self {
+            Self::Bridge
+            | Self::VlanBridge { .. }
+            | Self::Ovs { .. }
+            | Self::OvsDpdk(_)
+            | Self::Vm(_) => true,
+            Self::Ports { .. }
+            | Self::Ovn { .. }
+            | Self::Testpmd { .. }
+            | Self::Routed(_)
+            | Self::Tunnel(_)
+            | Self::Macvlan { .. }
+            | Self::Ipvlan { .. }
+            | Self::TcRedirect { .. }
+            | Self::XdpRedirect
+            | Self::Bond { .. }
+            | Self::Team { .. }
+            | Self::Netkit { .. }
+            | Self::Foreign(_) => false,
+        }
+    }
+
     /// Receive queues of the host's interfaces, where they were given: cells of a list of them are
     /// compared with each other, that with one queue too.
     pub fn named_host_queues(&self) -> Option<u32> {

@@ -60,7 +60,7 @@ pub use path::{
     Coupling, Middle, Neighbours, Path, PathFacts, PathPort, PathThread, Pausable, add_neighbours,
 };
 pub use resettable::{Receipt, Resettable};
-pub use rig::RigSpec;
+pub use rig::{END_MACS, RigSpec};
 pub use routed::{RoutedPath, RoutedSpec, TableFacts, TrackingPath, TrackingSpec};
 pub use run_dir::sweep;
 pub use sub_interface::{SubInterfacePath, SubInterfaceSpec};

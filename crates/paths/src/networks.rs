@@ -22,6 +22,16 @@ pub(crate) struct Side {
     pub(crate) gateway: IpAddr,
 }
 
+impl Side {
+    /// Address of a host of its network.
+    pub(crate) fn host(&self, number: u16) -> IpAddr {
+        match self.network.address {
+            IpAddr::V4(four) => Ipv4Addr::from(u32::from(four) + u32::from(number)).into(),
+            IpAddr::V6(six) => Ipv6Addr::from(u128::from(six) + u128::from(number)).into(),
+        }
+    }
+}
+
 /// Sides A and B of IPv4.
 const FOUR: [Side; 2] = [
     Side {

@@ -198,7 +198,7 @@ impl Coupling {
 pub struct Middle {
     /// Namespace of both interfaces.
     pub ns: NetNs,
-    /// Whether a program carries the frames: it sees what arrives at `d0` and `d1` as it is, and
+    /// Whether a program carries the frames, in user space or before the kernel has made a packet of them: it sees what arrives at `d0` and `d1` as it is, and
     /// knows nothing of checksums left to an interface or of segments put together.
     pub userspace: bool,
 }

@@ -31,6 +31,8 @@ const MTU: u32 = 1500;
 // hashes over them are the same too.
 pub(crate) const MAC_A: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0a]);
 pub(crate) const MAC_B: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0x0b]);
+/// Hardware addresses of the tester's ports A and B, where they are made here.
+pub const END_MACS: [Mac; 2] = [MAC_A, MAC_B];
 const MAC_D0: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xd0]);
 const MAC_D1: Mac = Mac([0x02, 0x6e, 0x69, 0, 0, 0xd1]);
 

@@ -8,8 +8,6 @@
 //! `b` is on `d0` and has no frames of its own to receive: those for it are taken from `d0` in the thread that
 //! receives there. What the tester sends at `b` leaves by `d0` in the sender's context.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use nicety_model::path::SubMode;
 use nicety_model::{FrameSize, Remedy};
 use nicety_netdev::link::{IpvlanMode, LinkChange, Mac, Share};
@@ -156,15 +154,10 @@ fn addresses(b: &Site, spec: &SubInterfaceSpec) -> Result<(), NetError> {
     if spec.ipv6 {
         sysctl::enable_quiet_ipv6(&b.ns)?;
     }
-    let network = sides(spec.ipv6)[1].network.address;
-    for host in 1..=spec.flows {
-        let (address, bits) = match network {
-            IpAddr::V4(four) => (Ipv4Addr::from(u32::from(four) + host).into(), 32),
-            IpAddr::V6(six) => {
-                let address = u128::from(six) + u128::from(host);
-                (std::net::Ipv6Addr::from(address).into(), 128)
-            }
-        };
+    let bits = if spec.ipv6 { 128 } else { 32 };
+    // At most as many as there are flows over an ipvlan.
+    for host in 1..=spec.flows as u16 {
+        let address = sides(spec.ipv6)[1].host(host);
         b.links.add_address("b", address, bits)?;
     }
     Ok(())

@@ -50,11 +50,16 @@ impl TcRedirectPath {
     }
 }
 
-/// Filters that find every frame of the tester's.
+/// Filters that find every frame of the tester's and of sockets.
 fn rules(filter: TcFilter) -> &'static [&'static str] {
     match filter {
         TcFilter::Matchall => &["protocol all matchall"],
-        TcFilter::Flower => &["protocol ip pref 1 flower", "protocol ipv6 pref 2 flower"],
+        TcFilter::Flower => &[
+            "protocol ip pref 1 flower",
+            "protocol ipv6 pref 2 flower",
+            // Sockets ask who has an address.
+            "protocol arp pref 3 flower",
+        ],
         TcFilter::U32 => &["protocol all u32 match u32 0 0"],
     }
 }

@@ -80,7 +80,8 @@ impl XdpRedirectPath {
         ];
         // Numbers of interfaces are those of the caller's namespace.
         let program = rig.dut.ns.run(move || load(indices))??;
-        rig.joined(false);
+        // The program sees what arrives as it is, as a switch in user space does.
+        rig.joined(true);
         Ok(Self {
             _program: program,
             rig,

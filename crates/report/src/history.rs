@@ -56,14 +56,15 @@ impl Report for RunList {
 impl Report for Trend {
     fn document(&self, medium: Medium) -> Result<Document, ReportError> {
         let trend = self;
-        let mut doc = Document::new(medium, format!("{}, {}", trend.cell, trend.metric.word()));
+        let title = format!("{}, {}", followed(trend), trend.metric.word());
+        let mut doc = Document::new(medium, title);
         doc.answer = vec![vec![answer(trend)]];
         let how = format!(
             "{} in {}; preset {}, loss goal {}; only runs whose verdict is ok or wide count for changes.",
             trend.metric.word(),
             trend.metric.unit(&trend.cell),
             trend.preset,
-            number::loss(trend.loss_goal)
+            loss(trend)
         );
         let mut runs = runs(trend, medium);
         if medium == Medium::Page {
@@ -84,15 +85,32 @@ impl Report for Trend {
     }
 }
 
+/// The cell, and the goal where there are several.
+fn followed(trend: &Trend) -> String {
+    match &trend.goal {
+        Some(goal) => format!("{}, goal {goal}", trend.cell),
+        None => trend.cell.clone(),
+    }
+}
+
+/// The loss goal: `PDR (0.5 %)`, or the loss alone.
+fn loss(trend: &Trend) -> String {
+    let loss = number::loss(trend.loss_goal);
+    match &trend.goal {
+        Some(goal) if *goal != loss => format!("{goal} ({loss})"),
+        _ => loss,
+    }
+}
+
 fn answer(trend: &Trend) -> String {
     let runs = plural(trend.points.len(), "run");
+    let followed = followed(trend);
     match trend.changes.as_slice() {
-        [] => format!("{}: no change over {runs}", trend.cell),
+        [] => format!("{followed}: no change over {runs}"),
         changes => {
             let last = &changes[changes.len() - 1];
             format!(
-                "{}: {} over {runs}, the last with run {}: {}",
-                trend.cell,
+                "{followed}: {} over {runs}, the last with run {}: {}",
                 plural(changes.len(), "change"),
                 last.id,
                 number::change(last.ratio)

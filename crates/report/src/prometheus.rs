@@ -1,5 +1,6 @@
 //! A run as metrics for Prometheus, in base units. A number that was not measured has no sample.
 
+use nicety_model::goal::OfGoal;
 use nicety_model::{LatencySummary, LimitKey, Run, Verdict};
 
 use crate::metric::{Family, Label};
@@ -19,12 +20,11 @@ const RUN: &[RunGauge] = gauges![|run|
     "nicety_run_elapsed_seconds": "Wall time of the run." => Some(run.run.elapsed_s);
     "nicety_run_complete": "1 when every cell of the plan has a result, else 0."
         => Some(f64::from(u8::from(run.run.complete)));
-    "nicety_run_loss_goal_ratio": "Highest loss that a load may have to count as carried."
-        => Some(run.run.loss_goal);
     "nicety_cells_skipped": "Cells that this machine cannot build." => Some(run.skipped.len() as f64);
 ];
 
-const CELLS: &[CellGauge] = gauges![|group|
+/// What a search finds for each of its loss goals.
+const GOALS: &[CellGauge] = gauges![|group|
     "nicety_throughput_frames_per_second":
         "Highest load within the loss goal, per direction: median of visits or mean of repeats."
         => group.throughput_fps();
@@ -37,6 +37,10 @@ const CELLS: &[CellGauge] = gauges![|group|
     "nicety_throughput_confidence_ratio":
         "Probability with which the interval holds; absent for an interval from a single visit."
         => group.estimate()?.confidence;
+];
+
+/// What is measured once, for the strictest goal.
+const CELLS: &[CellGauge] = gauges![|group|
     "nicety_held_frames_per_second":
         "Load that met the goal for as long as the confirm trial, per direction."
         => group.estimate().and(group.held_fps());
@@ -51,17 +55,47 @@ const CELLS: &[CellGauge] = gauges![|group|
         => Some(group.shown.cpu.as_ref()?.busiest.as_ref()?.busy_ratio);
 ];
 
-/// All metrics of a run; none has samples that were not measured.
+/// All metrics of a run; none has samples that were not measured. Where the search had several loss goals, what it found
+/// for each has the label `goal`.
 pub fn families(run: &Run) -> Vec<Family> {
     let groups = pick::groups(run);
+    let by_goal = run.by_goal();
+    let of_goals = by_goal.as_ref().map(pick::groups);
+    let of_goals = of_goals.as_ref().unwrap_or(&groups);
     let mut all = about(run);
+    all.push(loss_goals(run));
+    all.extend(GOALS.iter().map(|(name, help, value)| {
+        let samples = of_goals
+            .iter()
+            .filter_map(|g| Some((goal_labels(g), value(g)?)));
+        Family::gauge(name, help, samples)
+    }));
     all.extend(CELLS.iter().map(|(name, help, value)| {
         let samples = groups.iter().filter_map(|g| Some((labels(g), value(g)?)));
         Family::gauge(name, help, samples)
     }));
     all.extend(latencies(&groups));
-    all.push(verdicts(&groups));
+    all.push(verdicts(of_goals));
     all
+}
+
+/// The goals of the run, each once, with their names where there are several.
+fn loss_goals(run: &Run) -> Family {
+    let mut goals: Vec<(Vec<Label>, f64)> = Vec::new();
+    for goal in run.summary.iter().flat_map(|summary| &summary.goals) {
+        let one = (vec![("goal", goal.goal.clone())], goal.loss_goal);
+        if !goals.contains(&one) {
+            goals.push(one);
+        }
+    }
+    if goals.len() < 2 {
+        goals = vec![(Vec::new(), run.run.loss_goal)];
+    }
+    Family::gauge(
+        "nicety_run_loss_goal_ratio",
+        "Highest loss that a load may have to count as carried.",
+        goals,
+    )
 }
 
 fn about(run: &Run) -> Vec<Family> {
@@ -139,7 +173,7 @@ fn verdicts(groups: &[Group<'_>]) -> Family {
     let samples = groups.iter().flat_map(|group| {
         Verdict::ALL.map(|verdict| {
             let is = f64::from(u8::from(group.verdict() == verdict));
-            (with(&labels(group), ("verdict", verdict.word())), is)
+            (with(&goal_labels(group), ("verdict", verdict.word())), is)
         })
     });
     Family::gauge(
@@ -160,6 +194,20 @@ fn labels(group: &Group<'_>) -> Vec<Label> {
         ("flows", group.key.flows.to_string()),
     ];
     usual.into_iter().chain(unusual).collect()
+}
+
+/// The labels of a cell, and the goal where there are several.
+fn goal_labels(group: &Group<'_>) -> Vec<Label> {
+    let mut labels = labels(group);
+    let of_goal = OfGoal::read(group.name);
+    let goals = group.summary.map_or(&[][..], |summary| &summary.goals);
+    let strictest = || goals.first().map(|goal| goal.goal.clone());
+    if let Some(of) = &of_goal {
+        labels[0].1 = of.cell.to_owned();
+    }
+    let goal = of_goal.map(|of| of.goal).or_else(strictest);
+    labels.extend(goal.map(|goal| ("goal", goal)));
+    labels
 }
 
 /// Of one of the tester's limits; no engine where all cells of the run have the same.

@@ -186,6 +186,7 @@ impl Bench {
                 purpose: step.purpose,
                 load: step.load,
                 bounds: cell.bounds(),
+                goals: &cell.goal_bounds(),
             });
             let ask = TrialSpec {
                 cell: name.clone(),
@@ -206,6 +207,7 @@ impl Bench {
                 trial: &trial,
                 within,
                 bounds: cell.bounds(),
+                goals: &cell.goal_bounds(),
             });
         }
         let was_reset = used.is_some();

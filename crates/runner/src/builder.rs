@@ -8,11 +8,12 @@ use nicety_model::path::{
 use nicety_model::plan::{PathPlan, SwitchKind};
 use nicety_model::sock::Family;
 use nicety_model::{CellKey, Direction, FrameSize, PathSpec};
+use nicety_netdev::link::Mac;
 use nicety_paths::{
     BridgePath, BridgeSpec, BundleDriver, BundlePath, BundleSpec, DirectPath, DirectSpec, DpdkSpec,
-    ExternalPath, NetkitPath, NetkitSpec, NicsSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath,
-    OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec, Tagging,
-    TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath,
+    END_MACS, ExternalPath, NetkitPath, NetkitSpec, NicsSpec, OvnPath, OvnSpec, OvsDpdkPath,
+    OvsPath, OvsSpec, Path, RigSpec, RoutedPath, RoutedSpec, SubInterfacePath, SubInterfaceSpec,
+    Tagging, TcRedirectPath, TestpmdNicsPath, TestpmdPath, TunnelPath, TunnelSpec, VlanBridgePath,
     XdpRedirectPath,
 };
 
@@ -88,7 +89,8 @@ enum Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn of(key: &'a CellKey, placement: &Placement) -> Result<Self, SetupError> {
+    /// What a cell needs between the stations at ports A and B.
+    fn of(key: &'a CellKey, placement: &Placement, stations: [Mac; 2]) -> Result<Self, SetupError> {
         let rig = |queues| RigSpec {
             path_cpus: path_cpus(placement),
             largest_frame: key.frame_size_bytes,
@@ -102,7 +104,6 @@ impl<'a> Wanted<'a> {
             cpus: cpus.to_vec(),
         };
         let ipv6 = key.shape.family == Some(Family::Ipv6);
-        let stations = setup::own_stations();
         let sub_interface = |mode: SubMode| {
             Self::SubInterface(SubInterfaceSpec {
                 rig: rig(QUEUES),
@@ -197,7 +198,16 @@ fn connections(key: &CellKey) -> u64 {
 
 /// Builds the path of a cell. Its programs end with the calling thread.
 pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
-    Ok(match Wanted::of(key, placement)? {
+    built(Wanted::of(key, placement, setup::own_stations())?)
+}
+
+/// The same for sockets, whose packets are for the ports' own addresses.
+pub fn path_of_sockets(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, SetupError> {
+    built(Wanted::of(key, placement, END_MACS)?)
+}
+
+fn built(wanted: Wanted<'_>) -> Result<Box<dyn Path>, SetupError> {
+    Ok(match wanted {
         Wanted::Bridge(spec) => Box::new(BridgePath::build(&spec)?),
         Wanted::Ports([a, b], size) => Box::new(ExternalPath::open(a, b, size)?),
         Wanted::Vlan(rig, tagging) => Box::new(VlanBridgePath::build(&rig, tagging)?),
@@ -218,7 +228,7 @@ pub fn path(key: &CellKey, placement: &Placement) -> Result<Box<dyn Path>, Setup
 
 /// Refuses what this machine cannot do, in no time: programs are looked for and not started.
 pub fn check(key: &CellKey, placement: &Placement) -> Result<(), SetupError> {
-    match Wanted::of(key, placement)? {
+    match Wanted::of(key, placement, setup::own_stations())? {
         Wanted::Bridge(_) => (),
         Wanted::Ports([a, b], size) => drop(ExternalPath::open(a, b, size)?),
         // The kernel says what it has only when it is asked to make it.
@@ -304,7 +314,7 @@ mod tests {
             path: vec![2, 3, 4],
             ..Placement::default()
         };
-        let Ok(Wanted::Nics(spec)) = Wanted::of(&key, &placement) else {
+        let Ok(Wanted::Nics(spec)) = Wanted::of(&key, &placement, END_MACS) else {
             panic!("a path through interfaces of the kernel");
         };
         assert_eq!(spec.devices, ["0000:03:00.0", "0000:03:00.1"]);

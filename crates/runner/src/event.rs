@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nicety_guests::{ProofWait, bundle};
+use nicety_model::goal::GoalBounds;
 use nicety_model::path::VmNic;
 use nicety_model::probe::Area;
 use nicety_model::run::CellSummary;
@@ -44,6 +45,8 @@ pub enum Event<'a> {
         load: Fps,
         /// What the search knows.
         bounds: SearchBounds,
+        /// The same for each of several loss goals, strictest first.
+        goals: &'a [GoalBounds],
     },
     /// That trial ended.
     Tried {
@@ -53,6 +56,8 @@ pub enum Event<'a> {
         within: Option<bool>,
         /// What the search knows now.
         bounds: SearchBounds,
+        /// The same for each of several loss goals.
+        goals: &'a [GoalBounds],
     },
     /// A visit of a cell ended.
     Visited {

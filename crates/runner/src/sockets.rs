@@ -1,5 +1,6 @@
 //! The plan's socket tests: one path after another in random order, its tests in random order.
 
+pub(crate) mod ends;
 mod neighbours;
 mod stage;
 
@@ -63,7 +64,7 @@ fn missing(error: impl Coded) -> Problem {
 }
 
 /// The same of a path that failed.
-fn failed(reason: impl std::fmt::Display) -> Problem {
+pub(crate) fn failed(reason: impl std::fmt::Display) -> Problem {
     lacks(ProblemCode::PathFailed, reason.to_string(), &put_right())
 }
 
@@ -101,11 +102,14 @@ impl SocketRun<'_> {
     /// Runs every test that has no result yet.
     pub(super) fn all(&mut self) -> Result<Ending, RunError> {
         let seed = self.record.meta.seed;
-        let mut paths: Vec<(PathSpec, Vec<SockCell>)> = Vec::new();
+        // A router is made for one IP version.
+        let made = |cell: &SockCell| cell.path.is_routed().then_some(cell.family);
+        let mut paths: Vec<((PathSpec, Option<Family>), Vec<SockCell>)> = Vec::new();
         for cell in self.record.plan.sock_cells() {
-            match paths.iter_mut().find(|(path, _)| *path == cell.path) {
+            let of = (cell.path.clone(), made(&cell));
+            match paths.iter_mut().find(|(known, _)| *known == of) {
                 Some((_, cells)) => cells.push(cell),
-                None => paths.push((cell.path.clone(), vec![cell])),
+                None => paths.push((of, vec![cell])),
             }
         }
         let mut ending = Ending::Complete;

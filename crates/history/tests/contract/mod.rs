@@ -181,9 +181,12 @@ pub fn trend(open: Opens<'_>) {
     let mut base = run(1);
     for n in 0..100 {
         base.run.seed = n;
-        let cells: Vec<Figure> = (0..7)
+        // The last is one of the goals of a cell, and no cell.
+        let names = (0..7).map(|cell| format!("bridge/{cell}/uni"));
+        let names = names.chain(["bridge/3/uni/goal=PDR:0.005".to_owned()]);
+        let cells: Vec<Figure> = names
             .map(|cell| Figure {
-                cell: format!("bridge/{cell}/uni"),
+                cell,
                 ..figure(1000.0)
             })
             .collect();
@@ -196,6 +199,11 @@ pub fn trend(open: Opens<'_>) {
     }
     let points = store.points("bridge/3/uni", Metric::Throughput).unwrap();
     assert_eq!(points.len(), 100);
+    let of_goal = "bridge/3/uni/goal=PDR:0.005";
+    let points = store.points(of_goal, Metric::Throughput).unwrap();
+    assert_eq!(points.len(), 100);
+    let newest = &store.list().unwrap()[0];
+    assert_eq!((newest.cells, newest.cells_ok), (7, 7));
 }
 
 /// All of it, on stores that are each opened by a name of their own.

@@ -206,6 +206,20 @@ impl TryFrom<&Words> for PathSpec {
     }
 }
 
+/// By its name, as results have it: `tunnel,encapsulation=gre`.
+impl FromStr for PathSpec {
+    type Err = NoPath;
+
+    fn from_str(name: &str) -> Result<Self, NoPath> {
+        let mut parts = name.split(',');
+        let kind = parts.next().unwrap_or_default();
+        let words = parts.map(|part| part.split_once('=').unwrap_or((part, "")));
+        let words = [(KIND, kind)].into_iter().chain(words);
+        let words = words.map(|(key, word)| (key.to_owned(), word.to_owned()));
+        Self::try_from(&words.collect::<Words>())
+    }
+}
+
 /// Of what was measured: runs of other versions are opened too, so what is no path of this one
 /// is kept as it is.
 impl<'de> Deserialize<'de> for PathSpec {

@@ -21,12 +21,37 @@ pub(super) fn vm(given: &[(&str, &str)]) -> VmParams {
 fn names_are_in_order_of_parameters() {
     let vm = PathSpec::Vm(vm(&[("vcpus", "2"), ("nic", "e1000"), ("pin", "4+6")]));
     assert_eq!(vm.to_string(), "vm,nic=e1000,pin=4+6,vcpus=2");
+    assert_eq!(vm.to_string().parse(), Ok(vm.clone()));
+    assert_eq!("bridge".parse(), Ok(PathSpec::Bridge));
+    let refused = "bridge,vcpus".parse::<PathSpec>().unwrap_err();
+    assert_eq!(refused.to_string(), "a path of kind bridge has no vcpus");
     assert_eq!(vm.without_placement().to_string(), "vm,nic=e1000");
     let ports = [("a", "eth1"), ("b", "eth2")];
     let ports = PathSpec::try_from(&words("ports", &ports)).unwrap();
     assert_eq!(ports.to_string(), "ports,a=eth1,b=eth2");
     assert_eq!(ports.interfaces(), Some(["eth1", "eth2"]));
     assert_eq!(PathSpec::Bridge.to_string(), "bridge");
+}
+
+#[test]
+fn a_router_stands_in_some_paths() {
+    for (name, routed, neighbours) in [
+        ("bridge", false, true),
+        ("ovs", false, true),
+        ("ovn", false, false),
+        ("routed,nat=snat", true, false),
+        ("tunnel", false, false),
+        ("tunnel,encapsulation=wireguard", true, false),
+        ("ipvlan", true, false),
+        ("ipvlan,mode=l2", false, false),
+        ("netkit", true, false),
+        ("netkit,mode=l2", false, false),
+        ("macvlan", false, false),
+    ] {
+        let path: PathSpec = name.parse().unwrap();
+        let found = (path.is_routed(), path.takes_neighbours());
+        assert_eq!(found, (routed, neighbours), "{name}");
+    }
 }
 
 #[test]
@@ -214,6 +239,7 @@ proptest! {
         let words: Words =
             path.words().into_iter().map(|(key, word)| (key.to_owned(), word)).collect();
         prop_assert_eq!(PathSpec::try_from(&words), Ok(path.clone()));
+        prop_assert_eq!(path.to_string().parse(), Ok(path.clone()));
         let json = serde_json::to_string(&path).unwrap();
         // The object of words that it has been in every version.
         prop_assert_eq!(&serde_json::to_string(&words).unwrap(), &json);

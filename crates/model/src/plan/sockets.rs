@@ -256,10 +256,14 @@ fn refusal(cell: &SockCell) -> Option<Problem> {
     let from_guest = cell.client == SockClient::Guest;
     let PathSpec::Vm(vm) = &cell.path else {
         let on_testpmd = matches!(cell.path, PathSpec::Testpmd { .. });
+        let kind = cell.kind();
         return first! { NoPlaceForSockets:
             on_testpmd && cell.neighbours > 0 =>
                 "testpmd joins two ports with each other: neighbours have no place on it",
                 "write neighbours = 0 for it, or kind = \"ovs-dpdk\"";
+            cell.neighbours > 0 && !cell.path.takes_neighbours() =>
+                "neighbours have no place on {kind}",
+                "write neighbours = 0 for it, or kind = \"bridge\"";
             from_guest =>
                 "client = \"guest\" over a path without guests",
                 "write kind = \"vm\", or client = \"host\"";

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
-use nicety_report::live::board::Board;
+use nicety_report::live::board::{Board, Goal};
 use nicety_report::{plural, short, skips};
 use nicety_runner::{Event, Observer, Stage, sock};
 use nicety_workload::Step;
@@ -67,15 +67,17 @@ impl Progress {
             so_far.and_then(|(summary, visits)| Some((summary, summary.estimate?, visits)));
         if let Some((summary, estimate, visits)) = several {
             self.change(|board| board.done(result, Some(summary)));
+            let goals: Vec<Goal> = summary.goals.iter().map(Goal::so_far).collect();
             self.say(&format!(
-                "{}: {} frames/s ({}–{}, {} of {})",
+                "{}: {} frames/s ({}–{}, {} of {}){}",
                 result.cell,
                 short(estimate.fps),
                 short(estimate.low_fps),
                 short(estimate.high_fps),
                 estimate.visits,
                 // Further visits, and ten seconds that count as one, come on top.
-                plural(visits.max(estimate.visits), "visit")
+                plural(visits.max(estimate.visits), "visit"),
+                further(&goals)
             ));
             return;
         }
@@ -89,9 +91,12 @@ impl Progress {
             None => "no result".to_owned(),
         };
         self.change(|board| board.done(result, None));
+        let goals: Vec<Goal> = result.goals.iter().map(Goal::of).collect();
         self.say(&format!(
-            "{}{control}: {found} ({})",
-            result.cell, result.verdict
+            "{}{control}: {found} ({}){}",
+            result.cell,
+            result.verdict,
+            further(&goals)
         ));
     }
 
@@ -165,18 +170,24 @@ impl Observer for Progress {
                 purpose,
                 load,
                 bounds,
+                goals,
             } => self.change(|board| {
                 // Building the path may have told of stages of its own.
                 if board.now.is_none() {
                     board.cell(cell, control);
                 }
                 board.trial(index, purpose, load.0, bounds);
+                board.goals(goals);
             }),
             Event::Tried {
                 trial,
                 within,
                 bounds,
-            } => self.change(|board| board.tried(trial, within, bounds)),
+                goals,
+            } => self.change(|board| {
+                board.tried(trial, within, bounds);
+                board.goals(goals);
+            }),
             Event::Visited { result, so_far } => self.done(result, so_far),
             Event::Skipped { cells, reason } => self.skipped(cells, reason),
             Event::Socket(event) => self.socket(event),
@@ -225,6 +236,12 @@ fn words(stage: Stage<'_>) -> String {
             format!("booting {what}: {nic}, {cpus}, {accelerator}")
         }
     }
+}
+
+/// What was found for the goals behind the strictest: `; PDR 1.02 M`.
+fn further(goals: &[Goal]) -> String {
+    let words = goals.iter().skip(1).map(|goal| format!("; {goal}"));
+    words.collect()
 }
 
 /// A test of a series.

@@ -41,6 +41,7 @@ const TREND_EXAMPLES: &str = "Examples:
   nicety runs trend                          the cells, with their numbers
   nicety runs trend 3                        cell 3 of that list
   nicety runs trend bridge/64                the only cell whose name begins so
+  nicety runs trend bridge/64/uni --goal PDR a looser loss goal than the strictest
   nicety runs trend bridge/64/uni --metric latency-p99 --html trend.html";
 
 const LABEL_EXAMPLES: &str = "Examples:
@@ -137,6 +138,9 @@ pub struct TrendArgs {
     /// Show only runs with this label.
     #[arg(long, value_name = "LABEL", help_heading = heading::WHAT)]
     pub label: Option<String>,
+    /// Follow this loss goal, where the runs have several. Default: the strictest.
+    #[arg(long, value_name = "NAME", requires = "cell", help_heading = heading::WHAT)]
+    pub goal: Option<String>,
     /// Follow this number.
     #[arg(long, value_name = "NAME", value_parser = words::METRIC, default_value = "throughput", help_heading = heading::HOW)]
     pub metric: Metric,

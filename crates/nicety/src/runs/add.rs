@@ -78,7 +78,7 @@ pub fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<St
 fn mark(store: &mut dyn History, figures: &[Figure]) -> Result<(), Failure> {
     let followed = figures.iter().filter(|f| f.metric == Metric::Throughput);
     for figure in followed {
-        let judge = |points| levels::marks(&trend::comparable(points));
+        let judge = |points| levels::marks(&trend::comparable(&figure.cell, points));
         store.mark(&figure.cell, figure.metric, &judge)?;
     }
     Ok(())

@@ -4,10 +4,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use nicety_model::PathSpec;
 use nicety_model::plan::parse_duration;
 use nicety_model::sock::SockTest;
 use nicety_runner::sock::PORT;
+use nicety_runner::sock::local::{Way, ends_here};
 use nicety_socket::Token;
 
 use crate::cli::heading;
@@ -17,6 +19,7 @@ use crate::cli::output::FormatArgs;
 pub const EXAMPLES: &str = "Examples:
   nicety sock tcp_rr                               over a veth pair made for it, 5 s
   nicety sock udp_rr --path bridge --message-bytes 1,64,1024
+  nicety sock tcp_stream --path tunnel,encapsulation=gre
   nicety sock tcp_stream --parallel 1,4 --confidence 95,5
   nicety sock tcp_rr --saturate                    more pairs until the rate stops growing
   nicety sock tcp_rr --pin 0 --server-pin 1        each end on a CPU of its own
@@ -95,15 +98,6 @@ impl SockJob {
     }
 }
 
-/// What nicety puts between the endpoints it makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PathKind {
-    /// One veth pair.
-    Veth,
-    /// A kernel bridge.
-    Bridge,
-}
-
 /// A test.
 #[derive(Debug, Args)]
 pub struct TestArgs {
@@ -118,16 +112,17 @@ pub struct TestArgs {
     /// Read the token from this file, which only its owner may read (mode 0600).
     #[arg(long, value_name = "FILE", requires = "to", conflicts_with = "token", help_heading = heading::WHAT)]
     pub token_file: Option<PathBuf>,
-    /// Put this between the two namespaces.
+    /// Put this between the two namespaces: veth for a pair of them, or a path as in a plan, with its keys
+    /// behind commas. Without guests, and without interfaces that exist already.
     #[arg(
         long,
         value_name = "KIND",
-        value_enum,
+        value_parser = way,
         default_value = "veth",
         conflicts_with = "to",
         help_heading = heading::WHAT
     )]
-    pub path: PathKind,
+    pub path: Way,
     /// Send this many bytes per request, response, write or datagram; a list runs one test each.
     /// Default: 1 for requests, 1472 for udp_stream, 131072 for TCP streams.
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = heading::HOW)]
@@ -207,6 +202,22 @@ pub struct ServeArgs {
     /// Pin the workers to these CPUs in turn; one worker each unless --threads is given.
     #[arg(long, value_name = "CPUS", value_delimiter = ',', help_heading = heading::HOW)]
     pub pin: Vec<u32>,
+}
+
+fn way(text: &str) -> Result<Way, String> {
+    if text == "veth" {
+        return Ok(Way::Veth);
+    }
+    let path: PathSpec = text.parse().map_err(|error| {
+        format!("{error}; write veth or a path of a plan, as in tunnel,encapsulation=gre")
+    })?;
+    match ends_here(&path) {
+        true => Ok(Way::Path(path)),
+        false => Err(format!(
+            "a path of kind {} needs a plan; write it with [[sockets]] and run nicety bench",
+            path.kind()
+        )),
+    }
 }
 
 fn confidence(text: &str) -> Result<(u32, f64), String> {

@@ -6,9 +6,8 @@ use anyhow::{Context, anyhow};
 use nicety_model::SCHEMA;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{Ending, Family, SockReport, SockSpec, SockTest};
-use nicety_paths::Between;
 use nicety_runner::sock;
-use nicety_runner::sock::local;
+use nicety_runner::sock::local::{self, Way};
 use nicety_runner::sock::series;
 use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Token, check_cpus};
@@ -19,7 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::signals::Signals;
 
-use super::args::{PathKind, TestArgs};
+use super::args::TestArgs;
 use super::progress::Progress;
 use super::token;
 
@@ -32,7 +31,7 @@ const PAIRS: u32 = 512;
 #[derive(Debug)]
 enum Place {
     /// Here, behind a path made for it.
-    Local(Between),
+    Local(Way),
     /// Somewhere else.
     Remote(String, Token),
 }
@@ -92,10 +91,7 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
             let token = token.ok_or_else(|| Failure::usage(anyhow!(token::MISSING)))?;
             Place::Remote(to.clone(), token)
         }
-        None => Place::Local(match args.path {
-            PathKind::Veth => Between::Veth,
-            PathKind::Bridge => Between::Bridge,
-        }),
+        None => Place::Local(args.path.clone()),
     };
     let family = match (&server, args.ipv6) {
         (_, true) => Some(Family::Ipv6),
@@ -131,7 +127,7 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
     let progress = Progress::start(tests);
     let show = |event: sock::Event<'_>| progress.on(event);
     let done = match &request.server {
-        Place::Local(between) => local::run(tests, *between, &stop, &show).map_err(Failure::from),
+        Place::Local(way) => local::run(tests, way, &stop, &show).map_err(Failure::from),
         Place::Remote(to, token) => Ok(series::run(tests, to, (to, token), &stop, &show)),
     };
     progress.finish();

@@ -42,6 +42,36 @@ fn a_run_for_a_build_server_and_for_prometheus() {
     assert_eq!(piped.assert_code(0).stdout, metrics);
 }
 
+/// What a search finds for each of its loss goals has the goal's name; what it measures once has none.
+#[test]
+fn every_loss_goal_is_exported() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut made = Made::new(1, &[(64, &[1e5]), (1518, &[9e4])]);
+    made.goals = vec![("NDR", 0.0001, 1.0), ("PDR", 0.005, 1.5)];
+    made.write(dir.path(), "run");
+    let words = ["report", "run", "--openmetrics", "-"];
+    let metrics = nicety(words).dir(dir.path()).run();
+    let metrics = metrics.assert_code(0).stdout.clone();
+    let labels = "cell=\"bridge/64/uni\",path=\"bridge\",frame_size_bytes=\"64\",direction=\"uni\",flows=\"1\"";
+    for line in [
+        format!("nicety_throughput_frames_per_second{{{labels},goal=\"NDR\"}} 100000.0"),
+        format!("nicety_throughput_frames_per_second{{{labels},goal=\"PDR\"}} 150000.0"),
+        format!("nicety_throughput_l1_bytes_per_second{{{labels},goal=\"PDR\"}} 12600000.0"),
+        format!("nicety_verdict{{{labels},goal=\"PDR\",verdict=\"ok\"}} 1.0"),
+        format!("nicety_repeats{{{labels}}} 1.0"),
+        "nicety_run_loss_goal_ratio{goal=\"NDR\"} 0.0001".to_owned(),
+        "nicety_run_loss_goal_ratio{goal=\"PDR\"} 0.005".to_owned(),
+    ] {
+        assert!(
+            metrics.lines().any(|one| one == line),
+            "no {line} in\n{metrics}"
+        );
+    }
+    let throughput = "nicety_throughput_frames_per_second{";
+    let samples = metrics.lines().filter(|line| line.starts_with(throughput));
+    assert_eq!(samples.count(), 4, "{metrics}");
+}
+
 pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())

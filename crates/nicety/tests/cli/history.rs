@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Ended, nicety, once};
 use crate::made::Made;
@@ -284,7 +284,10 @@ fn lists_and_trends_have_formats() {
     );
     let trend = runs(dir.path(), &["trend", "1", "--format", "csv"]);
     let lines: Vec<&str> = trend.assert_code(0).stdout.lines().collect();
-    assert_eq!(lines[0], "run,started,value,min,max,repeats,verdict,labels");
+    assert_eq!(
+        lines[0],
+        "run,started,value,min,max,repeats,verdict,labels,goal,loss_goal"
+    );
     let [json, synonym] = [["--format", "json"].as_slice(), &["-j"]]
         .map(|format| runs(dir.path(), &[&["trend", "1"], format].concat()).stdout);
     assert_eq!(json, synonym);
@@ -292,6 +295,78 @@ fn lists_and_trends_have_formats() {
     assert_eq!(
         both.assert_code(2).only_line(),
         "--format and --json exclude each other; remove one of them"
+    );
+}
+
+/// A run of one cell whose second loss goal has `factor` times its throughput.
+fn with_goals(dir: &Path, seed: u64, factor: f64) {
+    let mut made = Made::new(seed, &[(64, &[1e5])]);
+    made.goals = vec![("NDR", 0.0001, 1.0), ("PDR", 0.005, factor)];
+    made.write(dir, &format!("goals{seed}"));
+}
+
+#[test]
+fn a_trend_follows_the_goal_that_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    for seed in 1..=10 {
+        with_goals(dir.path(), seed, if seed < 6 { 1.5 } else { 1.2 });
+        runs(dir.path(), &["add", &format!("goals{seed}")]).assert_code(0);
+    }
+    let trend = |more: &[&str]| -> Value {
+        let words = [&["trend", "bridge/64/uni", "-j"], more].concat();
+        let ended = runs(dir.path(), &words);
+        serde_json::from_str(&ended.assert_code(0).stdout).unwrap()
+    };
+    let strictest = trend(&[]);
+    assert_eq!(
+        (
+            &strictest["goal"],
+            &strictest["loss_goal"],
+            &strictest["changes"]
+        ),
+        (&json!("NDR"), &json!(0.0001), &json!([]))
+    );
+    assert_eq!(strictest, trend(&["--goal", "NDR"]));
+    let second = trend(&["--goal", "PDR"]);
+    assert_eq!(
+        (&second["cell"], &second["goal"], &second["loss_goal"]),
+        (&json!("bridge/64/uni"), &json!("PDR"), &json!(0.005))
+    );
+    let value = |trend: &Value, at: usize| trend["points"][at]["value"].as_f64().unwrap().round();
+    assert_eq!((value(&strictest, 0), value(&strictest, 9)), (1e5, 1e5));
+    assert_eq!((value(&second, 0), value(&second, 9)), (1.5e5, 1.2e5));
+    assert_eq!(second["changes"][0]["id"], 6, "{second}");
+    // The goal's own name, as compare shows it, means the same.
+    let words = ["trend", "bridge/64/uni/goal=PDR:0.005", "-j"];
+    let named: Value = serde_json::from_str(&runs(dir.path(), &words).stdout).unwrap();
+    assert_eq!(named, second);
+    let table = runs(dir.path(), &["trend", "bridge/64/uni", "--goal", "PDR"]);
+    let table = &table.assert_code(0).stdout;
+    for part in ["bridge/64/uni, goal PDR: 1 change", "loss goal PDR (0.5"] {
+        assert!(table.contains(part), "no {part} in {table}");
+    }
+    let csv = ["trend", "bridge/64/uni", "--goal", "PDR", "--format", "csv"];
+    let csv = runs(dir.path(), &csv);
+    let row = csv.assert_code(0).stdout.lines().nth(1).unwrap().to_owned();
+    assert!(row.ends_with(",PDR,0.005"), "{row}");
+    // A cell is one, whatever its goals.
+    let list = runs(dir.path(), &["trend"]);
+    assert_eq!(list.assert_code(0).stdout, "1  bridge/64/uni\n");
+    let list = runs(dir.path(), &["list", "-j"]);
+    let list: Value = serde_json::from_str(&list.stdout).unwrap();
+    let run = &list["runs"][0];
+    assert_eq!((&run["cells"], &run["cells_ok"]), (&json!(1), &json!(1)));
+    let wrong = runs(dir.path(), &["trend", "1", "--goal", "MDR"]);
+    assert_eq!(
+        wrong.assert_code(2).only_line(),
+        "run 10 has no goal \"MDR\" for bridge/64/uni; name one of NDR, PDR"
+    );
+    Made::new(11, &[(64, &[1e5])]).write(dir.path(), "one");
+    runs(dir.path(), &["add", "one"]).assert_code(0);
+    let wrong = runs(dir.path(), &["trend", "1", "--goal", "PDR"]);
+    assert_eq!(
+        wrong.assert_code(2).only_line(),
+        "run 11 has one loss goal for bridge/64/uni; leave --goal out"
     );
 }
 

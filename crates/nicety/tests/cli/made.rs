@@ -16,6 +16,8 @@ pub struct Made {
     /// Cell by frame size: the throughput of each repeat.
     pub cells: Vec<(u16, Vec<f64>)>,
     pub verdict: String,
+    /// Loss goals, the strictest first: name, loss, and its throughput over that of the cell.
+    pub goals: Vec<(&'static str, f64, f64)>,
 }
 
 impl Made {
@@ -32,6 +34,7 @@ impl Made {
                 .map(|(size, values)| (*size, values.to_vec()))
                 .collect(),
             verdict: "ok".to_owned(),
+            goals: Vec::new(),
         }
     }
 
@@ -50,6 +53,16 @@ impl Made {
     }
 
     fn lines(&self) -> Vec<Value> {
+        let goals = |fps: f64| -> Vec<Value> {
+            let goals = self.goals.iter();
+            let of = |(name, loss, factor): &(&str, f64, f64)| {
+                json!({
+                    "goal": name, "loss_goal": loss, "throughput_fps": fps * factor,
+                    "lower_fps": fps * factor, "upper_fps": fps * factor * 1.02, "verdict": "ok",
+                })
+            };
+            goals.map(of).collect()
+        };
         let cell = |size: u16, repeat: usize, fps: f64| {
             json!({
                 "schema": 1, "cell": format!("bridge/{size}/uni"), "repeat": repeat + 1,
@@ -61,6 +74,7 @@ impl Made {
                                "p90": 12.0, "p99": 30.0, "p999": 90.0, "max": 400.0,
                                "samples": 100_000},
                 "trials": 9, "search_s": 20.0, "verdict": self.verdict, "notes": [],
+                "goals": goals(fps),
             })
         };
         self.cells

@@ -19,6 +19,35 @@ fate = "off"
 latency_load = [50]
 [[path]]
 "#;
+/// Where frames are of IPv6: half of the paths.
+const SIX: &str = "[traffic]\nfamily = \"ipv6\"\n";
+/// Sockets over what this machine's kernel may not have.
+const SOCKETS: &str = r#"
+[[path]]
+kind = "routed"
+flowtable = "on"
+nat = "snat"
+[[path]]
+kind = "tunnel"
+encapsulation = ["geneve", "gre", "wireguard"]
+[[path]]
+kind = "ipvlan"
+mode = ["l2", "l3"]
+[[path]]
+kind = "bond"
+[[path]]
+kind = "team"
+[[path]]
+kind = "netkit"
+mode = ["l2", "l3"]
+[[sockets]]
+test = "tcp_stream"
+time = "300ms"
+[[sockets]]
+test = "tcp_rr"
+family = "ipv6"
+time = "300ms"
+"#;
 /// What its cells' names begin with, and what makes it.
 const PATHS: [(&str, &str); 14] = [
     (
@@ -79,9 +108,17 @@ fn paths_that_need_modules() {
     let mut script = include_str!("carried.sh").to_owned();
     for (number, (cell, path)) in PATHS.iter().enumerate() {
         let plan = format!("plan{number}.toml");
-        fs::write(dir.path().join(&plan), format!("{HEAD}{path}")).unwrap();
+        let head = match number % 2 {
+            0 => HEAD.to_owned(),
+            _ => HEAD
+                .replace("[traffic]\n", SIX)
+                .replace("frame_sizes = 64", "frame_sizes = 128"),
+        };
+        fs::write(dir.path().join(&plan), format!("{head}{path}")).unwrap();
         script += &format!("carried runs/{number} {cell} {plan} --out runs/{number}\n");
     }
+    fs::write(dir.path().join("sockets.toml"), SOCKETS).unwrap();
+    script += "nicety bench sockets.toml --out runs/sockets >/dev/null\n";
     fs::write(dir.path().join("run.sh"), script).unwrap();
     let words = ["--fresh", "--", "bash", "run.sh"];
     let ended = lab("run", &words).dir(dir.path()).limit(BOOT * 3).run();
@@ -110,6 +147,18 @@ fn paths_that_need_modules() {
         for trial in trials {
             let corrupt = trial["frames"]["corrupt"].as_u64();
             assert_eq!(corrupt.unwrap_or(0), 0, "{trial}");
+        }
+    }
+    let results = lines(&out.join("sockets/sockets.jsonl"));
+    assert_eq!(results.len(), 2 * 10, "{ended:?}");
+    for result in results {
+        assert_eq!(result["ending"], "complete", "{result}");
+        match result["test"] == "tcp_rr" {
+            true => assert!(
+                result["client"]["transactions"].as_u64() > Some(5),
+                "{result}"
+            ),
+            false => assert!(result["goodput_mbps"].as_f64() > Some(0.1), "{result}"),
         }
     }
 }

@@ -18,7 +18,7 @@ const TESTS: [&str; 6] = [
     "udp_stream",
 ];
 
-/// Runs every test over both paths and both versions of IP.
+/// Runs every test over some paths and both versions of IP.
 fn every_test(who: fn(Call) -> Call) {
     for (test, more) in TESTS.iter().zip([
         &["--path", "bridge"][..],
@@ -26,7 +26,7 @@ fn every_test(who: fn(Call) -> Call) {
         &[],
         &["--parallel", "3"],
         &["--path", "bridge", "--ipv6"],
-        &["--no-offload"],
+        &["--no-offload", "--path", "macvlan"],
     ]) {
         let mut words = vec![*test, "--time", "300ms", "--json"];
         words.extend(more);
@@ -71,6 +71,29 @@ fn every_test_runs_as_an_ordinary_user() {
         return;
     };
     every_test(Call::by_nobody);
+}
+
+#[test]
+fn a_path_that_cannot_be_made_is_refused() {
+    for (path, line) in [
+        (
+            "fog",
+            "--path: there are no paths of kind \"fog\"; write veth or a path of a plan, as in \
+             tunnel,encapsulation=gre",
+        ),
+        (
+            "macvlan,mode=l3",
+            "--path: a path of kind macvlan has no mode = \"l3\"; write veth or a path of a plan, as in \
+             tunnel,encapsulation=gre",
+        ),
+        (
+            "vm,nic=e1000",
+            "--path: a path of kind vm needs a plan; write it with [[sockets]] and run nicety bench",
+        ),
+    ] {
+        let ended = sock(&["tcp_rr", "--path", path]).run();
+        assert_eq!(ended.assert_code(2).only_line(), line);
+    }
 }
 
 #[test]

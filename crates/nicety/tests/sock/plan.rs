@@ -283,6 +283,8 @@ guest = "netns"
 kind = "ovs-dpdk"
 [[path]]
 kind = "testpmd"
+[[path]]
+kind = "macvlan"
 [[sockets]]
 test = "udp_rr"
 neighbours = [0, 1]
@@ -301,6 +303,10 @@ time = "300ms"
             );
             continue;
         }
+        if name.starts_with("macvlan/") && name.ends_with("/neighbours=1") {
+            assert_eq!(*reason, "neighbours have no place on macvlan");
+            continue;
+        }
         let remedy = cell["remedy"].as_str().unwrap();
         let missing = ["apt install ", "modprobe macvlan", "modprobe tun"];
         assert!(missing.iter().any(|m| remedy.starts_with(m)), "{cell}");
@@ -316,6 +322,91 @@ time = "300ms"
             result["transactions_per_s"].as_f64() > Some(0.0),
             "{result}"
         );
+    }
+}
+
+/// Paths that are made for frames, as far as this machine has what they need: TCP in large segments over IPv4, and
+/// requests over IPv6.
+#[test]
+fn paths_for_frames_carry_sockets() {
+    let test = "paths_for_frames_carry_sockets";
+    let Some(_alone) = in_namespaces() else {
+        return;
+    };
+    if !privileged() {
+        println!("SKIP {test}: needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let plan = r#"
+[[path]]
+kind = "routed"
+nat = ["none", "snat"]
+[[path]]
+kind = "routed"
+rules = 10
+flowtable = "on"
+[[path]]
+kind = "tunnel"
+encapsulation = ["vxlan", "geneve", "gre", "wireguard"]
+[[path]]
+kind = "macvlan"
+mode = ["bridge", "passthru"]
+[[path]]
+kind = "ipvlan"
+mode = ["l2", "l3"]
+[[path]]
+kind = "tc-redirect"
+filter = ["u32", "flower"]
+[[path]]
+kind = "xdp-redirect"
+[[path]]
+kind = "bond"
+[[path]]
+kind = "team"
+[[path]]
+kind = "netkit"
+mode = ["l2", "l3"]
+[[path]]
+kind = "ovn"
+datapath = "userspace"
+acl = "allow-related"
+[[sockets]]
+test = "tcp_stream"
+time = "100ms"
+[[sockets]]
+test = "udp_rr"
+family = "ipv6"
+time = "100ms"
+"#;
+    let ended = bench(dir.path(), plan, &["--json"]).run();
+    ended.assert_code(0);
+    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let skipped = run["skipped"].as_array().unwrap();
+    for cell in skipped {
+        let (name, reason) = (cell["cell"].as_str().unwrap(), &cell["reason"]);
+        let remedy = cell["remedy"].as_str().unwrap();
+        let missing = ["apt install ", "modprobe ", "build nicety with clang"];
+        let kernel = remedy.starts_with("measure on a kernel with ");
+        assert!(
+            kernel || missing.iter().any(|m| remedy.starts_with(m)),
+            "{cell}"
+        );
+        println!("SKIP {test}: {name}: {reason}; {remedy}");
+    }
+    let all = results(dir.path());
+    assert_eq!(all.len() + skipped.len(), 2 * 19, "{skipped:?}");
+    for result in all {
+        assert_eq!(result["ending"], "complete", "{result}");
+        let name = result["cell"].as_str().unwrap();
+        match name.ends_with("/ipv6") {
+            true => {
+                let answered = result["server"]["transactions"].as_u64();
+                assert!(answered > Some(10), "{result}");
+                assert_eq!(result["family"], "ipv6");
+            }
+            false => assert!(result["goodput_mbps"].as_f64() > Some(1.0), "{result}"),
+        }
     }
 }
 

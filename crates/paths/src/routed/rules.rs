@@ -30,7 +30,7 @@ pub(super) fn translating(ask: &RoutedParams, ipv6: bool, to: &str) -> String {
         "  chain forward {\n    type filter hook forward priority filter; policy accept;\n",
     );
     if ask.flowtable() {
-        let _ = writeln!(text, "    {ip} {} udp flow add @fast", protocol(ipv6));
+        text.push_str("    meta l4proto { tcp, udp } flow add @fast\n");
     }
     match ask.lookup() {
         Lookup::Linear => {
@@ -77,10 +77,6 @@ fn declare(text: &mut String, ask: &RoutedParams, ipv6: bool) -> std::fmt::Resul
     Ok(())
 }
 
-fn protocol(ipv6: bool) -> &'static str {
-    if ipv6 { "nexthdr" } else { "protocol" }
-}
-
 fn dropped(count: u32, ipv6: bool) -> impl Iterator<Item = String> {
     (1..=count).map(move |n| match ipv6 {
         true => Ipv6Addr::from(DROPPED_V6 | u128::from(n)).to_string(),
@@ -125,7 +121,10 @@ mod tests {
         };
         let text = script(&ask, false);
         assert!(text.contains("devices = { d0, d1 };"), "{text}");
-        assert!(text.contains("ip protocol udp flow add @fast"), "{text}");
+        assert!(
+            text.contains("meta l4proto { tcp, udp } flow add @fast"),
+            "{text}"
+        );
         let rule = "oifname \"d1\" ip saddr 198.18.0.0/16 snat ip to 198.18.255.254";
         assert!(text.contains(rule), "{text}");
     }

@@ -142,8 +142,9 @@ fn namespace_guests(_: Privilege) {
     let before = path.counters().unwrap();
     for (guest, stations) in stations.into_iter().enumerate() {
         for from in [0, 1] {
-            let frame = packet::udp_frame(stations[from].0, stations[1 - from].0, [60, 1400][from]);
-            for _ in 0..10 * (guest + 1) {
+            let (source, destination) = (stations[from].0, stations[1 - from].0);
+            for number in 0..10 * (guest + 1) {
+                let frame = packet::by_turns(number, source, destination, [60, 1400][from]);
                 assert_eq!(sockets[from].send(&frame), Ok(()));
                 assert_eq!(sockets[1 - from].receive().as_ref(), Some(&frame));
             }
@@ -200,11 +201,12 @@ fn frame(path: &dyn Path, from: usize, bytes: usize) -> Vec<u8> {
     packet::udp_frame(source, destination, bytes)
 }
 
-/// Sends `count` frames, each after the one before has arrived.
+/// Sends `count` frames of IPv4 and IPv6 by turns, each after the one before has arrived.
 fn ping(path: &dyn Path, from: usize, count: usize, bytes: usize) {
     let (sender, receiver) = (socket(path, from), socket(path, 1 - from));
-    let frame = frame(path, from, bytes);
+    let [source, destination] = [from, 1 - from].map(|port| path.ports()[port].mac.0);
     for number in 0..count {
+        let frame = packet::by_turns(number, source, destination, bytes);
         assert_eq!(sender.send(&frame), Ok(()), "frame {number}");
         assert_eq!(receiver.receive().as_ref(), Some(&frame), "frame {number}");
     }

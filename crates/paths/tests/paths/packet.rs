@@ -109,6 +109,48 @@ pub fn udp_frame(source: [u8; 6], destination: [u8; 6], bytes: usize) -> Vec<u8>
     frame
 }
 
+/// A UDP/IPv6 frame of `bytes` bytes without FCS, at least 62, with the checksum that IPv6 wants.
+pub fn udp6_frame(source: [u8; 6], destination: [u8; 6], bytes: usize) -> Vec<u8> {
+    const HEADERS: usize = 14 + 40;
+    let length = (bytes - HEADERS) as u16;
+    let address = |host: u8| [0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host];
+    let mut segment = Vec::from([0x10, 0, 0x10, 1]);
+    segment.extend(length.to_be_bytes());
+    segment.extend([0, 0]);
+    segment.resize(usize::from(length), 0xa5);
+    let pseudo = [
+        &address(1)[..],
+        &address(2),
+        &length.to_be_bytes(),
+        &[0, 17],
+    ]
+    .concat();
+    let sum: u32 = [&pseudo[..], &segment]
+        .concat()
+        .chunks(2)
+        .map(|pair| {
+            u32::from(u16::from_be_bytes([
+                pair[0],
+                pair.get(1).copied().unwrap_or(0),
+            ]))
+        })
+        .sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    segment[6..8].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    let ip = [&[0x60, 0, 0, 0][..], &length.to_be_bytes(), &[17, 64]].concat();
+    let link = [&destination[..], &source, &[0x86, 0xdd]].concat();
+    [link, ip, address(1).to_vec(), address(2).to_vec(), segment].concat()
+}
+
+/// Frames of IPv4 and IPv6 by turns: number `number` of some, of `bytes` bytes or the least that IPv6 takes.
+pub fn by_turns(number: usize, source: [u8; 6], destination: [u8; 6], bytes: usize) -> Vec<u8> {
+    match number % 2 {
+        0 => udp_frame(source, destination, bytes),
+        _ => udp6_frame(source, destination, bytes.max(62)),
+    }
+}
+
 /// CPU time of a thread in ns (Documentation/scheduler/sched-stats.rst).
 pub fn cpu_ns(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();

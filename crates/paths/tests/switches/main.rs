@@ -117,13 +117,13 @@ fn had<P>(what: &str, built: Result<P, PathError>, privilege: Privilege) -> Opti
     }
 }
 
-/// Sends `count` frames, each after the one before has arrived.
+/// Sends `count` frames of IPv4 and IPv6 by turns, each after the one before has arrived.
 fn ping(path: &dyn Path, from: usize, count: usize, bytes: usize) {
     let sender = PacketSocket::open(&path.ports()[from]);
     let receiver = PacketSocket::open(&path.ports()[1 - from]);
     let [source, destination] = [from, 1 - from].map(|port| path.ports()[port].mac.0);
-    let frame = packet::udp_frame(source, destination, bytes);
     for number in 0..count {
+        let frame = packet::by_turns(number, source, destination, bytes);
         assert_eq!(sender.send(&frame), Ok(()), "frame {number}");
         let end = Instant::now() + Duration::from_secs(10);
         // The switch's own interfaces may have something to say.
@@ -133,7 +133,7 @@ fn ping(path: &dyn Path, from: usize, count: usize, bytes: usize) {
     }
 }
 
-/// Frames of every size both ways, nothing lost, the path's threads known and at work.
+/// Frames of every size and IP version both ways, nothing lost, the path's threads known and at work.
 fn carries(path: &dyn Path, worker: Option<&str>) {
     for from in [0, 1] {
         ping(path, from, 10, 60);
@@ -188,18 +188,20 @@ fn vlan_bridges(privilege: Privilege) {
     }
 }
 
-/// Frames with the path's tag arrive with it, frames without do not arrive.
+/// Frames of both IP versions with the path's tag arrive with it, frames without do not arrive.
 fn tagged(path: &dyn Path) {
     const COUNT: u64 = 50;
+    /// The least that IPv6 takes.
+    const BYTES: usize = 62;
     let id = path.facts().vlan.unwrap().to_be_bytes();
     for from in [0, 1] {
         let sender = PacketSocket::open(&path.ports()[from]);
         let receiver = PacketSocket::open(&path.ports()[1 - from]);
         let [source, destination] = [from, 1 - from].map(|port| path.ports()[port].mac.0);
-        let plain = packet::udp_frame(source, destination, 60);
-        let tagged = [&plain[..12], &[0x81, 0], &id, &plain[12..]].concat();
         let before = path.counters().unwrap();
-        for _ in 0..COUNT {
+        for number in 0..COUNT {
+            let plain = packet::by_turns(number as usize, source, destination, BYTES);
+            let tagged = [&plain[..12], &[0x81, 0], &id, &plain[12..]].concat();
             sender.send(&plain).unwrap();
             sender.send(&tagged).unwrap();
             // The kernel takes the tag off before it hands the frame to a socket.
@@ -209,7 +211,7 @@ fn tagged(path: &dyn Path) {
         let port = ["b", "a"][from];
         let [old, new] = [&before, &after].map(|counters| *counters.of(port).unwrap());
         assert_eq!(new.rx_packets - old.rx_packets, COUNT, "{port}");
-        let bytes = tagged.len() as u64 * COUNT;
+        let bytes = (BYTES as u64 + 4) * COUNT;
         assert_eq!(new.rx_bytes - old.rx_bytes, bytes, "{port}: no tag");
     }
     assert_eq!(path.facts().coupling, Coupling::Decoupled);

@@ -154,14 +154,14 @@ fn build(words: &[(&str, &str)]) -> Result<VmPath, Skip> {
     Ok(path)
 }
 
-/// Sends frames one by one, each after the one before has arrived.
+/// Sends frames of IPv4 and IPv6 by turns, each after the one before has arrived.
 fn ping(path: &dyn Path, from: usize, count: usize, bytes: usize) {
     let ports = path.ports();
     let [source, destination] = [from, 1 - from].map(|port| ports[port].mac.0);
-    let frame = packet::udp_frame(source, destination, bytes);
     let sender = PacketSocket::open(&ports[from]);
     let receiver = PacketSocket::open(&ports[1 - from]);
     for number in 0..count {
+        let frame = packet::by_turns(number, source, destination, bytes);
         assert_eq!(sender.send(&frame), Ok(()), "frame {number}");
         assert_eq!(receiver.receive().as_ref(), Some(&frame), "frame {number}");
     }
@@ -299,7 +299,7 @@ fn macvtap(privilege: Privilege) -> Outcome {
     Ok(())
 }
 
-/// Frames between the stations of every guest pass through it and no other.
+/// Frames of both IP versions between the stations of every guest pass through it and no other.
 fn own_frames(path: &dyn Path) {
     let ports = path.ports();
     let sockets = [0, 1].map(|port| PacketSocket::open(&ports[port]));
@@ -315,10 +315,10 @@ fn own_frames(path: &dyn Path) {
     let guests = path.facts().stations as usize;
     let mut carried = vec![0; guests];
     for (guest, stations) in stations().into_iter().take(guests).enumerate() {
-        for _ in 0..10 * (guest + 1) {
+        for number in 0..10 * (guest + 1) {
             for from in [0, 1] {
                 let (source, destination) = (stations[from].0, stations[1 - from].0);
-                let frame = packet::udp_frame(source, destination, [60, 1400][from]);
+                let frame = packet::by_turns(number, source, destination, [60, 1400][from]);
                 assert_eq!(sockets[from].send(&tagged(&frame)), Ok(()));
                 // The kernel takes a tag off before it hands the frame to a socket.
                 assert_eq!(sockets[1 - from].receive().as_ref(), Some(&frame));

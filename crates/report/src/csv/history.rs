@@ -22,16 +22,18 @@ fn kept<'r>() -> [Field<&'r KeptRun>; 10] {
     ]
 }
 
-fn point<'r>() -> [Field<&'r TrendPoint>; 8] {
-    fields![|point|
-        "run": point.id;
-        "started": &point.started;
-        "value": point.value;
-        "min": point.min;
-        "max": point.max;
-        "repeats": point.repeats;
-        "verdict": point.verdict;
-        "labels": point.labels.join(" ");
+fn point<'r>() -> [Field<&'r (&'r Trend, &'r TrendPoint)>; 10] {
+    fields![|of|
+        "run": of.1.id;
+        "started": &of.1.started;
+        "value": of.1.value;
+        "min": of.1.min;
+        "max": of.1.max;
+        "repeats": of.1.repeats;
+        "verdict": of.1.verdict;
+        "labels": of.1.labels.join(" ");
+        "goal": of.0.goal;
+        "loss_goal": of.0.loss_goal;
     ]
 }
 
@@ -48,5 +50,6 @@ pub fn list(list: &RunList, out: &mut impl Write) -> Result<(), ReportError> {
 /// # Errors
 /// As [`list`].
 pub fn trend(trend: &Trend, out: &mut impl Write) -> Result<(), ReportError> {
-    csv::write(out, &point(), &trend.points)
+    let points: Vec<_> = trend.points.iter().map(|point| (trend, point)).collect();
+    csv::write(out, &point(), &points)
 }

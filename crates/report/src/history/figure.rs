@@ -54,7 +54,7 @@ fn figure(trend: &Trend, (lowest, highest): (f64, f64), size: Size) -> Markup {
     let label = format!(
         "{} of {} run by run: {}",
         trend.metric.word(),
-        trend.cell,
+        super::followed(trend),
         told.join(", ")
     );
     let frame = Frame {

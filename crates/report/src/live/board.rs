@@ -1,8 +1,10 @@
 //! What the live view shows: the state of a run, changed by what happens to it.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::time::Duration;
 
+use nicety_model::goal::{GoalBounds, GoalResult, GoalSummary};
 use nicety_model::run::CellSummary;
 use nicety_model::{
     CellKey, CellResult, CoreUse, Direction, FrameSize, Purpose, SearchBounds, TrialRecord, Verdict,
@@ -10,14 +12,30 @@ use nicety_model::{
 use serde::Serialize;
 
 use super::left::Expected;
+use crate::number::short;
 
 /// Results that are remembered as lines.
 const RECENT: usize = 12;
 /// Trials of a search that are remembered: more than any search makes.
 const TRIALS: usize = 300;
 
+/// What was found for one of several loss goals.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Goal {
+    /// Name of the goal, or its loss in words.
+    pub goal: String,
+    /// Highest allowed loss ratio.
+    pub loss_goal: f64,
+    /// Throughput of the last repeat, or of all visits so far.
+    pub fps: Option<f64>,
+    /// Ends of the interval of the throughput, where visits make one result.
+    pub interval_fps: Option<(f64, f64)>,
+    /// Verdict so far.
+    pub verdict: Verdict,
+}
+
 /// How far one cell is.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Square {
     /// Repeats done.
     pub done: u32,
@@ -27,10 +45,48 @@ pub struct Square {
     pub fps: Option<f64>,
     /// Ends of the interval of the throughput, where visits make one result.
     pub interval_fps: Option<(f64, f64)>,
+    /// The same for each loss goal, strictest first, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<Goal>,
     /// It cannot be measured here.
     pub skipped: bool,
     /// What is sent.
     pub point: Option<Point>,
+}
+
+impl Goal {
+    /// Of one repeat.
+    pub fn of(found: &GoalResult) -> Self {
+        Self {
+            goal: found.goal.clone(),
+            loss_goal: found.loss_goal,
+            fps: found.throughput_fps,
+            interval_fps: None,
+            verdict: found.verdict,
+        }
+    }
+
+    /// Of all visits so far.
+    pub fn so_far(found: &GoalSummary) -> Self {
+        let estimate = found.estimate;
+        Self {
+            goal: found.goal.clone(),
+            loss_goal: found.loss_goal,
+            fps: estimate.map(|estimate| estimate.fps),
+            interval_fps: estimate.map(|estimate| (estimate.low_fps, estimate.high_fps)),
+            verdict: found.verdict,
+        }
+    }
+}
+
+/// `PDR 1.02 M`, with a dash where no load met the goal.
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.fps {
+            Some(fps) => write!(f, "{} {}", self.goal, short(fps)),
+            None => write!(f, "{} -", self.goal),
+        }
+    }
 }
 
 /// What a cell sends through its path.
@@ -66,6 +122,9 @@ pub struct Now {
     pub load_fps: f64,
     /// What the search knows.
     pub bounds: SearchBounds,
+    /// The same for each loss goal, strictest first, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalBounds>,
     /// Highest load of the cell so far, the end of the scale.
     pub scale_fps: f64,
 }
@@ -184,6 +243,13 @@ impl Board {
             .max(bounds.upper_fps.unwrap_or(0.0));
     }
 
+    /// The search knows this for each of several loss goals.
+    pub fn goals(&mut self, goals: &[GoalBounds]) {
+        if let Some(now) = &mut self.now {
+            now.goals = goals.to_vec();
+        }
+    }
+
     /// A trial ended, and the search knows this now.
     pub fn tried(&mut self, trial: &TrialRecord, within: Option<bool>, bounds: SearchBounds) {
         self.trials_total += 1;
@@ -217,6 +283,10 @@ impl Board {
             let known = square.worst.unwrap_or(result.verdict);
             square.worst = Some(known.worse(result.verdict));
             square.fps = result.throughput_fps;
+            square.goals = match so_far {
+                Some(summary) => summary.goals.iter().map(Goal::so_far).collect(),
+                None => result.goals.iter().map(Goal::of).collect(),
+            };
             if let Some(summary) = so_far {
                 square.worst = Some(summary.verdict);
                 square.fps = summary.estimate.map(|estimate| estimate.fps);

@@ -21,11 +21,21 @@ const COLUMNS: [Column; 4] = [
     column("state", false, 2),
 ];
 
+/// The same with what was found for each of several loss goals.
+const BY_GOAL: [Column; 5] = [
+    COLUMNS[0],
+    COLUMNS[1],
+    column("by loss goal", false, 1),
+    COLUMNS[2],
+    COLUMNS[3],
+];
+
 /// A row for each cell.
 pub fn list(board: &Board, look: Look) -> List<'static> {
+    let by_goal = board.squares().any(|(_, square)| !square.goals.is_empty());
     let items = board.squares().enumerate().map(|(place, (name, square))| {
         let (sign, tone) = mark(name, square, board, look);
-        let entries = vec![
+        let mut entries = vec![
             Entry {
                 key: Key::Place(place),
                 ..Entry::text(name)
@@ -38,13 +48,17 @@ pub fn list(board: &Board, look: Look) -> List<'static> {
             ),
             Entry::text(&format!("{sign} {}", state(name, square, board))).toned(tone),
         ];
+        if by_goal {
+            let goals: Vec<String> = square.goals.iter().map(ToString::to_string).collect();
+            entries.insert(2, Entry::text(&goals.join(", ")));
+        }
         Item {
             entries,
             sparks: Vec::new(),
         }
     });
     List {
-        columns: &COLUMNS,
+        columns: if by_goal { &BY_GOAL } else { &COLUMNS },
         sparks: &[],
         highest: 0.0,
         items: items.collect(),

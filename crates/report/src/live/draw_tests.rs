@@ -3,7 +3,7 @@ use std::time::Duration;
 use nicety_model::{CoreUse, Purpose, SearchBounds, Verdict};
 
 use super::*;
-use crate::live::board::Square;
+use crate::live::board::{Goal, Square};
 use crate::live::drawn::{ASCII_LOOK, text};
 use crate::live::keys::Key;
 
@@ -118,6 +118,25 @@ fn views() {
     let ascii = frame(&board, ASCII_LOOK);
     insta::assert_snapshot!("inline-ascii", drawn(ascii, &View::default(), (60, 24)));
     insta::assert_snapshot!("inline-low", drawn(ascii, &View::default(), (60, 6)));
+}
+
+#[test]
+fn every_loss_goal_has_its_number() {
+    let mut board = board();
+    let goal = |goal: &str, fps| Goal {
+        goal: goal.to_owned(),
+        loss_goal: 0.0,
+        fps,
+        interval_fps: None,
+        verdict: Verdict::Ok,
+    };
+    let goals = vec![goal("NDR", Some(685_200.0)), goal("PDR", None)];
+    board.rows[0].cells[0].1.goals = goals;
+    let text = drawn_full(frame(&board, UNICODE), &mut View::default(), (120, 24));
+    let row = text.lines().find(|line| line.starts_with("bridge/64/uni"));
+    let row = row.unwrap();
+    assert!(row.contains("NDR 685 k, PDR -"), "{text}");
+    assert!(text.contains("by loss goal"), "{text}");
 }
 
 #[test]

@@ -2,35 +2,30 @@
 
 use std::time::Duration;
 
-use nicety_model::CoreUse;
+use nicety_model::{CoreUse, SearchBounds};
 
 use super::board::{Board, Square};
 use crate::metric::{Family, Label};
 
-/// What a metric of results is of one square.
-type Value = fn(&Square) -> Option<f64>;
+/// What a metric of results is of a goal: throughput and interval.
+type Value = fn(Option<f64>, Option<(f64, f64)>) -> Option<f64>;
 
 /// Name, help and value of the results so far.
-const RESULTS: [(&str, &str, Value); 4] = [
+const RESULTS: [(&str, &str, Value); 3] = [
     (
         "nicety_bench_throughput_frames_per_second",
         "Throughput so far, per direction: of the last visit, or the median of all.",
-        |square| square.fps,
+        |fps, _| fps,
     ),
     (
         "nicety_bench_throughput_low_frames_per_second",
         "Lower end of the interval of the throughput so far.",
-        |square| Some(square.interval_fps?.0),
+        |_, interval| Some(interval?.0),
     ),
     (
         "nicety_bench_throughput_high_frames_per_second",
         "Upper end of the interval of the throughput so far.",
-        |square| Some(square.interval_fps?.1),
-    ),
-    (
-        "nicety_bench_visits",
-        "Visits of a test point that ended.",
-        |square| Some(f64::from(square.done)),
+        |_, interval| Some(interval?.1),
     ),
 ];
 
@@ -39,6 +34,7 @@ pub fn families(board: &Board, plan: &str, elapsed: Duration) -> Vec<Family> {
     let mut all = about(board, plan, elapsed);
     all.push(states(board));
     all.extend(results(board));
+    all.push(visits(board));
     all.extend(search(board));
     all.push(Family::gauge(
         "nicety_bench_cpu_busy_ratio",
@@ -110,16 +106,39 @@ fn states(board: &Board) -> Family {
     )
 }
 
+/// Throughput by cell, and by loss goal where there are several.
 fn results(board: &Board) -> impl Iterator<Item = Family> {
-    RESULTS.into_iter().map(|(name, help, value)| {
-        let rows = board.rows.iter();
-        let samples = rows.flat_map(|row| {
-            let cells = row.cells.iter();
-            cells.filter_map(|(cell, square)| {
-                Some((labels(&row.path, cell, square), value(square)?))
-            })
+    RESULTS.into_iter().map(move |(name, help, value)| {
+        let samples = cells(board).flat_map(|(path, cell, square)| {
+            let labels = labels(path, cell, square);
+            let goals = square.goals.iter().map(|goal| {
+                let of = [&labels[..], &[("goal", goal.goal.clone())]].concat();
+                Some((of, value(goal.fps, goal.interval_fps)?))
+            });
+            let alone = || Some((labels.clone(), value(square.fps, square.interval_fps)?));
+            match square.goals.is_empty() {
+                true => vec![alone()],
+                false => goals.collect(),
+            }
         });
-        Family::gauge(name, help, samples)
+        Family::gauge(name, help, samples.flatten())
+    })
+}
+
+fn visits(board: &Board) -> Family {
+    let samples = cells(board)
+        .map(|(path, cell, square)| (labels(path, cell, square), f64::from(square.done)));
+    Family::gauge(
+        "nicety_bench_visits",
+        "Visits of a test point that ended.",
+        samples,
+    )
+}
+
+fn cells(board: &Board) -> impl Iterator<Item = (&str, &str, &Square)> {
+    board.rows.iter().flat_map(|row| {
+        let cells = row.cells.iter();
+        cells.map(|(cell, square)| (row.path.as_str(), cell.as_str(), square))
     })
 }
 
@@ -142,8 +161,23 @@ fn search(board: &Board) -> [Family; 2] {
         let cell = now.map(|now| now.cell.clone()).unwrap_or_default();
         [&[("cell", cell)], more].concat()
     };
-    let bounds = now.map(|now| now.bounds).unwrap_or_default();
-    let ends = [("lower", bounds.lower_fps), ("upper", bounds.upper_fps)];
+    let alone = || (None, now.map(|now| now.bounds).unwrap_or_default());
+    let goals = now.map_or(&[][..], |now| &now.goals);
+    let mut known: Vec<(Option<Label>, SearchBounds)> = goals
+        .iter()
+        .map(|goal| (Some(("goal", goal.goal.clone())), goal.bounds))
+        .collect();
+    if known.len() < 2 {
+        known = vec![alone()];
+    }
+    let ends = known.into_iter().flat_map(|(goal, bounds)| {
+        let ends = [("lower", bounds.lower_fps), ("upper", bounds.upper_fps)];
+        ends.map(|(end, fps)| {
+            let mut labels = of(&[("end", end.to_owned())]);
+            labels.extend(goal.clone());
+            Some((labels, fps?))
+        })
+    });
     [
         Family::gauge(
             "nicety_bench_load_frames_per_second",
@@ -153,8 +187,7 @@ fn search(board: &Board) -> [Family; 2] {
         Family::gauge(
             "nicety_bench_bound_frames_per_second",
             "What the search under way knows of the throughput: its lower and its upper end.",
-            ends.into_iter()
-                .filter_map(|(end, fps)| Some((of(&[("end", end.to_owned())]), fps?))),
+            ends.flatten(),
         ),
     ]
 }
@@ -166,7 +199,9 @@ fn busy(core: &CoreUse) -> (Vec<Label>, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nicety_model::{Purpose, SearchBounds, Verdict};
+    use crate::live::board::Goal;
+    use nicety_model::goal::GoalBounds;
+    use nicety_model::{Purpose, Verdict};
 
     fn value(all: &[Family], name: &str, label: &str) -> Option<f64> {
         let family = all.iter().find(|family| family.name == name)?;
@@ -221,5 +256,64 @@ mod tests {
         ] {
             assert_eq!(value(&all, name, label), expected, "{name} {label}");
         }
+    }
+
+    #[test]
+    fn every_loss_goal_has_samples_of_its_own() {
+        let cells = ["a", "b"].map(|name| ("bridge".to_owned(), name.to_owned()));
+        let mut board = Board::new(cells.into_iter(), 2);
+        let goal = |goal: &str, fps: Option<f64>, verdict| Goal {
+            goal: goal.to_owned(),
+            loss_goal: 0.0,
+            fps,
+            interval_fps: fps.map(|fps| (fps - 1e4, fps + 1e4)),
+            verdict,
+        };
+        let square = &mut board.rows[0].cells[0].1;
+        square.done = 1;
+        square.fps = Some(1e5);
+        square.goals = vec![
+            goal("NDR", Some(1e5), Verdict::Ok),
+            goal("PDR", Some(2e5), Verdict::Ok),
+            goal("1 %", None, Verdict::Failed),
+        ];
+        board.cell("b", false);
+        board.trial(1, Purpose::Search, 3e5, SearchBounds::default());
+        let bounds = |goal: &str, lower| GoalBounds {
+            goal: goal.to_owned(),
+            bounds: SearchBounds {
+                lower_fps: Some(lower),
+                upper_fps: None,
+            },
+        };
+        board.goals(&[bounds("NDR", 1e5), bounds("PDR", 2e5)]);
+        let all = families(&board, "first", Duration::from_secs(1));
+        let counted = |name: &str| {
+            let family = all.iter().find(|family| family.name == name);
+            family.map_or(0, |family| family.samples.len())
+        };
+        for (name, samples, ndr, pdr) in [
+            ("nicety_bench_throughput_frames_per_second", 2, 1e5, 2e5),
+            (
+                "nicety_bench_throughput_low_frames_per_second",
+                2,
+                9e4,
+                1.9e5,
+            ),
+            (
+                "nicety_bench_throughput_high_frames_per_second",
+                2,
+                1.1e5,
+                2.1e5,
+            ),
+            ("nicety_bench_bound_frames_per_second", 2, 1e5, 2e5),
+        ] {
+            assert_eq!(counted(name), samples, "{name}");
+            assert_eq!(value(&all, name, "NDR"), Some(ndr), "{name}");
+            assert_eq!(value(&all, name, "PDR"), Some(pdr), "{name}");
+        }
+        // Visits are of no goal.
+        assert_eq!(counted("nicety_bench_visits"), 2);
+        assert_eq!(value(&all, "nicety_bench_visits", "NDR"), None);
     }
 }

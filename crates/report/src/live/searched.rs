@@ -1,6 +1,7 @@
 //! What a search knows so far: in words, and on a scale.
 
-use nicety_model::Purpose;
+use nicety_model::goal::GoalBounds;
+use nicety_model::{Purpose, SearchBounds};
 use ratatui_core::text::{Line, Span};
 
 use super::board::Now;
@@ -10,7 +11,8 @@ use crate::number::short;
 /// An interval narrower than this share of its upper end is a result to be read.
 const NARROW: f64 = 0.5;
 
-/// `searching 0 … 1.8 M, trying 699 k`; once it is narrow, `685–699 k (2 %), trying 692 k`.
+/// `searching 0 … 1.8 M, trying 699 k`; once it is narrow, `685–699 k (2 %), trying 692 k`. Of several loss goals each:
+/// `NDR 480–699 k, PDR 685–720 k, trying 692 k`.
 pub fn words(now: &Now, look: Look) -> String {
     let Some((_, purpose)) = now.trial else {
         return String::new();
@@ -32,13 +34,28 @@ pub fn words(now: &Now, look: Look) -> String {
 
 /// The ends of the interval: nothing known below is 0, nothing known above the highest load so far.
 fn ends(now: &Now) -> (f64, f64) {
-    let lower = now.bounds.lower_fps.unwrap_or(0.0).max(0.0);
-    let upper = now.bounds.upper_fps.unwrap_or(now.scale_fps);
+    ends_of(now.bounds, now.scale_fps)
+}
+
+fn ends_of(bounds: SearchBounds, scale_fps: f64) -> (f64, f64) {
+    let lower = bounds.lower_fps.unwrap_or(0.0).max(0.0);
+    let upper = bounds.upper_fps.unwrap_or(scale_fps);
     // Where a load passed and a lower one did not, the search has yet to decide.
     (lower.min(upper), upper.max(lower))
 }
 
 fn known(now: &Now, look: Look) -> String {
+    if now.goals.len() > 1 {
+        let of = |goal: &GoalBounds| {
+            let (low, high) = ends_of(goal.bounds, now.scale_fps);
+            let at_least = goal.bounds.upper_fps.is_none() && low >= high;
+            match at_least {
+                true => format!("{} at least {}", goal.goal, short(low)),
+                false => format!("{} {}", goal.goal, range(low, high, look.dash())),
+            }
+        };
+        return now.goals.iter().map(of).collect::<Vec<_>>().join(", ");
+    }
     let (low, high) = ends(now);
     if now.bounds.upper_fps.is_none() && low >= high {
         return format!("at least {}", short(low));
@@ -95,7 +112,6 @@ pub fn bar(now: &Now, look: Look, width: usize) -> Line<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nicety_model::SearchBounds;
 
     const ASCII: Look = Look {
         colour: false,
@@ -151,6 +167,26 @@ mod tests {
         assert_eq!(
             said(Some(2e5), Some(1e5), 1e5),
             "searching 100 k … 200 k, trying 100 k"
+        );
+    }
+
+    #[test]
+    fn every_goal_of_a_search_is_told() {
+        let mut now = now(Some(4.8e5), Some(6.99e5), 692_000.0);
+        let goal = |goal: &str, lower, upper| GoalBounds {
+            goal: goal.to_owned(),
+            bounds: SearchBounds {
+                lower_fps: lower,
+                upper_fps: upper,
+            },
+        };
+        now.goals = vec![
+            goal("NDR", Some(4.8e5), Some(6.99e5)),
+            goal("PDR", Some(1.8e6), None),
+        ];
+        assert_eq!(
+            words(&now, ASCII),
+            "NDR 480-699 k, PDR at least 1.80 M, trying 692 k"
         );
     }
 

@@ -96,6 +96,7 @@ impl Constant {
                     purpose: step.purpose,
                     load: step.load,
                     bounds: cell.bounds(),
+                    goals: &cell.goal_bounds(),
                 });
                 let ask = TrialSpec {
                     cell: name.clone(),

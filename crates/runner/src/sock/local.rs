@@ -1,15 +1,17 @@
 //! Both ends on this machine: two namespaces, the server in one, the client in the other.
 
 use nicety_model::sock::Family;
-use nicety_model::{Coded, ProblemCode};
+use nicety_model::{Coded, Note, PathSpec, Problem, ProblemCode};
 use nicety_netdev::net_error::NetError;
+use nicety_netdev::netns::NetNs;
 use nicety_netdev::privilege::{self, Privilege, PrivilegeError};
-use nicety_paths::{Between, Endpoints, PathError};
+use nicety_paths::{Between, EndpointSite, Endpoints, Path, PathError};
 use nicety_port::Stop;
 
 use super::inside::{Inside, ServeError};
 use super::series::{self, Done};
 use super::{Event, Request};
+use crate::{setup, sockets};
 
 /// Why nothing was run.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +25,9 @@ pub enum LocalError {
     /// A namespace cannot be entered.
     #[error(transparent)]
     Net(#[from] NetError),
+    /// The path cannot be had, or its ends not be set up.
+    #[error(transparent)]
+    Ends(#[from] Problem),
     /// The server cannot be started.
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -37,8 +42,79 @@ impl Coded for LocalError {
             Self::Privilege(error) => error.code(),
             Self::Path(error) => error.code(),
             Self::Net(error) => error.code(),
+            Self::Ends(problem) => problem.code,
             Self::Serve(error) => error.code(),
             Self::NoIpv6 => ProblemCode::KernelLacks,
+        }
+    }
+}
+
+/// What lies between the two ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// One veth pair.
+    Veth,
+    /// A path that is made here, without guests or interfaces that exist already.
+    Path(PathSpec),
+}
+
+/// Whether both ends of a path are namespaces that can be made for it alone.
+pub fn ends_here(path: &PathSpec) -> bool {
+    match path {
+        PathSpec::Ports { .. }
+        | PathSpec::Testpmd { nics: Some(_), .. }
+        | PathSpec::Vm(_)
+        | PathSpec::Foreign(_) => false,
+        PathSpec::Bridge
+        | PathSpec::VlanBridge { .. }
+        | PathSpec::Ovs { .. }
+        | PathSpec::Ovn { .. }
+        | PathSpec::OvsDpdk(_)
+        | PathSpec::Testpmd { nics: None, .. }
+        | PathSpec::Routed(_)
+        | PathSpec::Tunnel(_)
+        | PathSpec::Macvlan { .. }
+        | PathSpec::Ipvlan { .. }
+        | PathSpec::TcRedirect { .. }
+        | PathSpec::XdpRedirect
+        | PathSpec::Bond { .. }
+        | PathSpec::Team { .. }
+        | PathSpec::Netkit { .. } => true,
+    }
+}
+
+/// Both ends and what lies between them, which goes with them.
+struct Here {
+    name: String,
+    ends: [EndpointSite; 2],
+    notes: Vec<Note>,
+    _between: (Option<NetNs>, Option<Box<dyn Path>>),
+}
+
+impl Here {
+    fn build(way: &Way, family: Family) -> Result<Self, LocalError> {
+        let plain = |name: &str, between| -> Result<Self, LocalError> {
+            let Endpoints { a, b, dut, .. } = Endpoints::build(between)?;
+            Ok(Self {
+                name: name.to_owned(),
+                ends: [a, b],
+                notes: Vec::new(),
+                _between: (dut, None),
+            })
+        };
+        match way {
+            Way::Veth => plain("veth", Between::Veth),
+            Way::Path(PathSpec::Bridge) => plain("bridge", Between::Bridge),
+            Way::Path(path) => {
+                let placement = setup::placement(&[]).map_err(sockets::failed)?;
+                let mut built = sockets::ends::path(path, family, &placement)?;
+                Ok(Self {
+                    name: path.to_string(),
+                    ends: built.ends(family == Family::Ipv6)?,
+                    notes: built.notes,
+                    _between: (None, Some(built.path)),
+                })
+            }
         }
     }
 }
@@ -49,7 +125,7 @@ impl Coded for LocalError {
 /// [`LocalError`].
 pub fn run(
     request: &Request,
-    between: Between,
+    way: &Way,
     stop: &Stop,
     observer: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<Done, LocalError> {
@@ -57,24 +133,22 @@ pub fn run(
     if privilege::privilege()? == Privilege::Ordinary {
         privilege::enter_user_namespace()?;
     }
-    let name = match between {
-        Between::Veth => "veth",
-        Between::Bridge => "bridge",
+    let family = request.family.unwrap_or(Family::Ipv4);
+    let here = Here::build(way, family)?;
+    let [client, server] = &here.ends;
+    let address = match family {
+        Family::Ipv6 => server.ipv6.ok_or(LocalError::NoIpv6)?,
+        Family::Ipv4 => server.ipv4,
     };
-    let ends = Endpoints::build(between)?;
-    let address = match request.family {
-        Some(Family::Ipv6) => ends.b.ipv6.ok_or(LocalError::NoIpv6)?,
-        _ => ends.b.ipv4,
-    };
-    let server = Inside::pinned(
-        &ends.b.ns,
+    let inside = Inside::pinned(
+        &server.ns,
         address,
         request.server_threads,
         &request.server_cpus,
     )?;
-    let to = (server.address.as_str(), &server.token);
-    Ok(ends
-        .a
-        .ns
-        .run(|| series::run(request, name, to, stop, observer))?)
+    let to = (inside.address.as_str(), &inside.token);
+    let run = || series::run(request, &here.name, to, stop, observer);
+    let mut done = client.ns.run(run)?;
+    done.notes.extend(here.notes);
+    Ok(done)
 }

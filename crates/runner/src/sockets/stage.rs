@@ -5,22 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nicety_guests::wire::Serve;
-use nicety_host::placement::Placement;
 use nicety_model::Note;
-use nicety_model::note::SockNote;
 use nicety_model::plan::{SockCell, VmConfig};
 use nicety_model::sock::{EndReport, Ending, Family, SockSpec};
-use nicety_model::{CellKey, Direction, FrameSize, PathSpec, Problem, ProblemCode, Remedy};
-use nicety_netdev::ethtool::Ethtool;
-use nicety_netdev::link::Links;
+use nicety_model::{FrameSize, PathSpec, Problem, ProblemCode, Remedy};
 use nicety_netdev::netns::NetNs;
-use nicety_netdev::{napi, sysctl};
+use nicety_netdev::sysctl;
 use nicety_paths::{
-    EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, PathPort, VmPath,
-    add_neighbours,
+    EndpointSite, Endpoints, NetnsPath, NetnsSpec, Path, PathError, VmPath, add_neighbours,
 };
 use nicety_socket::{Ran, Token};
 
+use super::ends::{self, LARGEST, carried_whole, features, segmentation, tagged, whole_frames};
 use super::{Making, failed, lacks, missing, of_server};
 use crate::builder;
 use crate::setup_error::SetupError;
@@ -90,9 +86,17 @@ impl Stage {
             PathSpec::VlanBridge { .. }
             | PathSpec::Ovs { .. }
             | PathSpec::OvsDpdk(_)
-            | PathSpec::Testpmd { nics: None, .. } => {
-                switch(cell, making.placement, making.ipv6, neighbours)
-            }
+            | PathSpec::Testpmd { nics: None, .. }
+            | PathSpec::Routed(_)
+            | PathSpec::Tunnel(_)
+            | PathSpec::Macvlan { .. }
+            | PathSpec::Ipvlan { .. }
+            | PathSpec::TcRedirect { .. }
+            | PathSpec::XdpRedirect
+            | PathSpec::Ovn { .. }
+            | PathSpec::Bond { .. }
+            | PathSpec::Team { .. }
+            | PathSpec::Netkit { .. } => made_for_frames(making, cell, neighbours),
             PathSpec::Ports { .. } | PathSpec::Testpmd { .. } => Err(Problem::new(
                 ProblemCode::NoPlaceForSockets,
                 "both ports are this host's: its kernel would hand the data over without them",
@@ -102,21 +106,11 @@ impl Stage {
                 ask if ask.netns => namespace(making, ask, neighbours),
                 ask => guest(making, ask, neighbours, from_guest),
             },
-            PathSpec::Routed(_)
-            | PathSpec::Tunnel(_)
-            | PathSpec::Macvlan { .. }
-            | PathSpec::Ipvlan { .. }
-            | PathSpec::TcRedirect { .. }
-            | PathSpec::XdpRedirect
-            | PathSpec::Ovn { .. }
-            | PathSpec::Bond { .. }
-            | PathSpec::Team { .. }
-            | PathSpec::Netkit { .. }
-            | PathSpec::Foreign(_) => Err(Problem::new(
+            PathSpec::Foreign(_) => Err(Problem::new(
                 ProblemCode::NoPlaceForSockets,
-                format!("socket tests do not run over {} yet", cell.kind()),
+                format!("this version does not know the path {}", cell.kind()),
             )
-            .with("measure frames over it, or sockets over another path")),
+            .with("measure with the version that made the run")),
         }
     }
 
@@ -218,8 +212,6 @@ const FROM: u8 = 250;
 const CLIENT: usize = 1;
 /// Longest wait for a guest's result beyond the time of its test.
 const REPORT_LIMIT: Duration = Duration::from_secs(40);
-/// Largest frame of socket tests.
-const LARGEST: u16 = 1518;
 
 /// The address with this number, see [`EndpointSite::address`].
 fn address(family: Family, number: u8) -> IpAddr {
@@ -333,26 +325,6 @@ fn near(path: &dyn Path, ipv6: bool) -> Result<EndpointSite, Problem> {
     client.map_err(missing)
 }
 
-/// The interface of a port that gets addresses: one that tags its frames, where the path wants
-/// tags.
-fn tagged(path: &dyn Path, port: &PathPort) -> Result<String, Problem> {
-    let Some(id) = path.facts().vlan else {
-        return Ok(port.name.clone());
-    };
-    let links = Links::open(&port.ns).map_err(missing)?;
-    let name = format!("{}.{id}", port.name);
-    let made = links.add_vlan(&name, port.index, id);
-    made.map_err(|error| {
-        lacks(
-            ProblemCode::KernelLacks,
-            format!("the endpoints cannot tag their frames: {error}"),
-            &Remedy::here("modprobe 8021q"),
-        )
-    })?;
-    links.set_up(&name).map_err(missing)?;
-    Ok(name)
-}
-
 /// Pairs on the same switch: without them the other tests can run all the same.
 fn beside(path: &mut dyn Path, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, Problem> {
     match pairs {
@@ -361,92 +333,24 @@ fn beside(path: &mut dyn Path, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, Pro
     }
 }
 
-/// Segmentation offload: off for test frames, applications have it.
-fn segmentation(ns: &NetNs, name: &str) -> Result<(), Problem> {
-    let on = napi::SENDER_FEATURES.map(|(feature, _)| (feature, true));
-    features(ns, &[name], &on)
-}
-
-/// What [`whole_frames`] means for a reader.
-fn carried_whole(by: String) -> Note {
-    SockNote::WholeFrames { by }.into()
-}
-
-/// A program carries the frames: checksums are computed before it, which keeps segments small.
-fn whole_frames(port: &PathPort) -> Result<(), Problem> {
-    features(
-        &port.ns,
-        &[&port.name],
-        &[("tx-checksum-ip-generic", false)],
-    )
-}
-
 /// Why a path cannot be had.
 fn refused(error: SetupError) -> Problem {
     error.problem()
 }
 
-/// Both ends of a path through another switch than the bridge.
-fn switch(
-    cell: &SockCell,
-    placement: &Placement,
-    ipv6: bool,
-    pairs: u32,
-) -> Result<Stage, Problem> {
-    let key = CellKey {
-        path: cell.path.clone(),
-        frame_size_bytes: FrameSize::new(LARGEST).map_err(failed)?,
-        direction: Direction::Bi,
-        flows: 1,
-        shape: nicety_model::Shape::default(),
-    };
-    let mut path = builder::path(&key, placement).map_err(refused)?;
-    let neighbours = beside(path.as_mut(), pairs);
-    let mut notes = path.facts().notes.clone();
-    let userspace = path
-        .facts()
-        .middle
-        .as_ref()
-        .is_some_and(|middle| middle.userspace);
-    if let Some(middle) = path
-        .facts()
-        .middle
-        .as_ref()
-        .filter(|middle| middle.userspace)
-    {
-        features(&middle.ns, &["d0", "d1"], &[("rx-gro", false)])?;
-        notes.push(carried_whole(cell.kind().to_owned()));
-    }
-    let site = |side: usize, number| -> Result<EndpointSite, Problem> {
-        let port = &path.ports()[side];
-        if userspace {
-            whole_frames(port)?;
-        } else {
-            segmentation(&port.ns, &port.name)?;
-        }
-        let name = tagged(path.as_ref(), port)?;
-        // Off for test frames, whose stations have no use for it.
-        if ipv6 {
-            sysctl::enable_ipv6(&port.ns).map_err(missing)?;
-        }
-        EndpointSite::address(port.ns.clone(), &name, number).map_err(missing)
-    };
+/// Both ends of a path that is made for frames, other than the bridge.
+fn made_for_frames(making: &Making<'_>, cell: &SockCell, pairs: u32) -> Result<Stage, Problem> {
+    let mut built = ends::path(&cell.path, cell.family, making.placement)?;
+    let neighbours = beside(built.path.as_mut(), pairs);
+    let [client, server] = built.ends(making.ipv6)?;
     Ok(Stage {
-        client: site(0, 1)?,
-        far: FarEnd::Site(site(1, 2)?),
+        client,
+        far: FarEnd::Site(server),
         neighbours,
         shared_host: true,
-        notes,
-        between: Between::Path(path),
+        notes: built.notes,
+        between: Between::Path(built.path),
     })
-}
-
-fn features(ns: &NetNs, names: &[&str], wanted: &[(&str, bool)]) -> Result<(), Problem> {
-    let ethtool = Ethtool::open(ns).map_err(missing)?;
-    for name in names {
-        ethtool.set_features(name, wanted).map_err(missing)?;
-    }
-    Ok(())
 }
 
 /// The kernel has no IPv6, or keeps it from these interfaces.

@@ -1,5 +1,6 @@
 //! What a cell found for each of several goals.
 
+use nicety_model::goal::GoalBounds;
 use nicety_model::note::SearchNote;
 use nicety_model::{GoalResult, LossGoal, SearchBounds};
 
@@ -12,6 +13,22 @@ impl Cell {
     /// Where the search stands for the goal of this number, from 0 for the strictest.
     pub fn outcome_of(&self, goal: usize) -> Outcome {
         self.search.outcome_of(goal)
+    }
+
+    /// Bounds so far for each of several goals, strictest first; none where there is one.
+    pub fn goal_bounds(&self) -> Vec<GoalBounds> {
+        let goals = self.plan.goals.iter().enumerate();
+        let of = |(number, goal): (usize, &LossGoal)| {
+            let outcome = self.search.outcome_of(number);
+            GoalBounds {
+                goal: goal.called(),
+                bounds: SearchBounds {
+                    lower_fps: outcome.lower.map(|fps| fps.0),
+                    upper_fps: outcome.upper.map(|fps| fps.0),
+                },
+            }
+        };
+        goals.map(of).collect()
     }
 
     /// The results, strictest goal first; none where there is one goal. `evidence` is that of the

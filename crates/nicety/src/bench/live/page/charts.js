@@ -35,7 +35,7 @@ function strokes(chart, colour, width, draw) {
 const interval = (square) => square.interval_fps
   ? " (" + frames(square.interval_fps[0]) + "–" + frames(square.interval_fps[1]) + ")" : "";
 
-// Throughput so far against frame size: a line for each path, direction and number of flows.
+// Throughput so far against frame size: a line for each path, direction, number of flows and loss goal.
 class Throughput {
   lines = [];
   sizes = [];
@@ -44,14 +44,21 @@ class Throughput {
   // Squares with a frame size, as lines.
   static lines(rows) {
     const all = new Map();
+    const cells = rows.flatMap((row) => row.cells.map(([, square]) => square));
+    const goals = [...new Set(cells.flatMap((square) => (square.goals || []).map((goal) => goal.goal)))];
     for (const row of rows) {
       for (const [, square] of row.cells) {
         if (!square.point) continue;
         const { frame_size_bytes: size, direction, flows } = square.point;
         const name = row.path + ", " + (direction === "bi" ? "both directions" : "one direction")
           + (flows > 1 ? ", " + flows + " flows" : "");
-        if (!all.has(name)) all.set(name, new Map());
-        all.get(name).set(size, square);
+        // Without a result yet there are no goals either.
+        const found = (goal) => (square.goals || []).find((one) => one.goal === goal) || {};
+        for (const goal of goals.length ? goals : [null]) {
+          const line = goal == null ? name : name + ", " + goal;
+          if (!all.has(line)) all.set(line, new Map());
+          all.get(line).set(size, goal == null ? square : found(goal));
+        }
       }
     }
     return [...all].map(([name, squares]) => ({ name, squares }));

@@ -18,7 +18,9 @@ function state(name, square, board) {
   if (square.skipped) return ["–", "", "skipped"];
   if (!square.worst) return ["·", "", "to come"];
   const words = square.worst + ", " + square.done + " of " + Math.max(board.repeats, square.done) + " visits"
-    + (square.fps == null ? "" : ", " + frames(square.fps) + " frames/s" + interval(square));
+    + (square.goals
+      ? ", frames/s: " + square.goals.map((goal) => goal.goal + " " + (goal.fps == null ? "none" : frames(goal.fps) + interval(goal))).join(", ")
+      : square.fps == null ? "" : ", " + frames(square.fps) + " frames/s" + interval(square));
   if (square.worst === "failed") return ["×", "bad", words];
   if (!own(square.worst)) return ["▲", "doubtful", words];
   return [square.done < board.repeats ? "▪" : "■", "ok", words];
