@@ -55,6 +55,8 @@ keywords! {
         Late = "late",
         /// The tester's own receive ring had no room.
         TesterDropped = "tester-dropped",
+        /// CPUs of the tester or the path stood still, or other programs had them, in every trial.
+        Stalled = "stalled",
     }
 }
 
@@ -128,6 +130,9 @@ pub struct SetupRate {
     pub counts: TableCounts,
     /// Trials.
     pub trials: u32,
+    /// Of these, trials that say nothing, because a CPU stood still or another program had it; absent where nobody
+    /// watched.
+    pub spoiled: Option<u32>,
 }
 
 /// What the table holds.
@@ -190,6 +195,34 @@ pub struct Goodput {
     pub kernel_after: u64,
     /// Trials.
     pub trials: u32,
+    /// Of these, trials that say nothing, because a CPU stood still or another program had it; absent where nobody
+    /// watched.
+    pub spoiled: Option<u32>,
+}
+
+/// Entries at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FillPoint {
+    /// Seconds since the first connection.
+    pub s: f64,
+    /// Entries that the kernel counts.
+    pub entries: u64,
+}
+
+/// How a table filled.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Filling {
+    /// Connections that were opened.
+    pub connections: u64,
+    /// Whether all stayed.
+    pub held: bool,
+    /// Entries over time, at most [`Self::POINTS`].
+    pub points: Vec<FillPoint>,
+}
+
+impl Filling {
+    /// Points that are kept of a fill.
+    pub const POINTS: usize = 120;
 }
 
 /// What the table is like.
@@ -208,6 +241,8 @@ pub struct TableFacts {
     pub hosts: u32,
     /// Addresses that their sources are translated to; 0 without translation.
     pub addresses: u32,
+    /// Ports that translation has of each address, where that was asked for.
+    pub ports: Option<u16>,
     /// Ports of the destination.
     pub destination_ports: u32,
 }
@@ -234,6 +269,9 @@ pub struct StatefulReport {
     pub setup: Option<SetupRate>,
     /// What the table holds.
     pub capacity: Option<Capacity>,
+    /// How it filled: the largest fill that stayed, and the smallest that did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filling: Vec<Filling>,
     /// The rate at which connections are removed, by entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub teardown: Vec<Teardown>,

@@ -2,11 +2,14 @@
 //! [`nicety_search::stateful`] asks for.
 
 mod bench;
+mod filling;
 mod goodput;
 mod removal;
 mod room;
 mod setup_rate;
+mod stalls;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_host::clock;
@@ -26,9 +29,10 @@ use nicety_port::af_packet::connections::Connections;
 
 use crate::error::RunError;
 use crate::setup_error::SetupError;
-use crate::{builder, setup};
+use crate::{builder, machine, setup};
 
 use bench::Bench;
+use stalls::Watch;
 
 /// Share of the table that setup, removal and goodput fill at most: what is above it belongs to the capacity.
 const ROOM: f64 = 0.9;
@@ -56,6 +60,8 @@ pub struct StatefulWanted {
     pub hosts: u32,
     /// Addresses that their sources are translated to.
     pub addresses: Option<u32>,
+    /// Ports of each that translation has.
+    pub ports: Option<u16>,
     /// Length of a trial.
     pub trial: Duration,
     /// Repeats of each figure.
@@ -153,6 +159,7 @@ impl Stateful {
             },
             setup: None,
             capacity: None,
+            filling: Vec::new(),
             teardown: Vec::new(),
             goodput: Vec::new(),
             notes: given_up
@@ -186,11 +193,14 @@ impl Stateful {
             ..self.report.table
         };
         let table = Conntrack::open(path.router()).map_err(SetupError::from)?;
+        let (stalls, unwatched) = machine::watch(&self.placement);
+        self.report.notes.extend(unwatched);
         let bench = Bench {
             engine,
-            table,
+            table: Arc::new(table),
             max,
             stop: self.stop.clone(),
+            watch: Watch::new(stalls, &path),
             trial: self.wanted.trial,
             repeats: self.wanted.repeats,
             max_rate: self.wanted.max_rate,
@@ -218,7 +228,8 @@ impl Stateful {
             bench.safe = Some(bench.guess_safe(say)?);
         }
         if wanted(TableStage::Capacity) {
-            let capacity = bench.capacity(self.most, say)?;
+            let (capacity, filling) = bench.capacity(self.most, say)?;
+            self.report.filling = filling;
             if let Some(entries) = capacity.entries.filter(|_| capacity.overflowed.is_some()) {
                 bench.room = bench.room.min((entries as f64 * ROOM) as u64);
             }
@@ -255,6 +266,7 @@ impl Stateful {
         let tuples = Tuples::new(self.most + 1, hosts, 0)?;
         self.report.table.hosts = hosts;
         self.report.table.addresses = if ask.snat() { addresses } else { 0 };
+        self.report.table.ports = self.wanted.ports.filter(|_| ask.snat());
         self.report.table.destination_ports = tuples.destination_ports();
         let spec = TrackingSpec {
             rig: RigSpec {
@@ -266,6 +278,7 @@ impl Stateful {
             stations: setup::own_stations(),
             hosts,
             addresses,
+            ports: self.wanted.ports,
         };
         Ok(TrackingPath::build(&spec).map_err(SetupError::from)?)
     }

@@ -17,11 +17,16 @@ const TRANSLATED_V6: &str = "2001:2:0:a::ffff:fffe";
 
 /// The script: one table that goes with the namespace.
 pub(super) fn script(ask: &RoutedParams, ipv6: bool) -> String {
-    translating(ask, ipv6, if ipv6 { TRANSLATED_V6 } else { TRANSLATED_V4 })
+    let to = if ipv6 {
+        format!("snat ip6 to {TRANSLATED_V6}")
+    } else {
+        format!("snat ip to {TRANSLATED_V4}")
+    };
+    translating(ask, ipv6, &to)
 }
 
-/// The same with other words for what source addresses are translated to.
-pub(super) fn translating(ask: &RoutedParams, ipv6: bool, to: &str) -> String {
+/// The same with another statement that translates.
+pub(super) fn translating(ask: &RoutedParams, ipv6: bool, translate: &str) -> String {
     let ip = if ipv6 { "ip6" } else { "ip" };
     let mut text = String::from("table inet nicety {\n");
     // Writing to a string does not fail.
@@ -49,7 +54,7 @@ pub(super) fn translating(ask: &RoutedParams, ipv6: bool, to: &str) -> String {
         let _ = writeln!(
             text,
             "  chain translate {{\n    type nat hook postrouting priority srcnat; policy accept;\n    \
-             oifname \"{}\" {ip} saddr {}/{} snat {ip} to {to}\n  }}",
+             oifname \"{}\" {ip} saddr {}/{} {translate}\n  }}",
             b.interface, a.network.address, a.network.bits
         );
     }

@@ -24,6 +24,8 @@ const TIMEOUT_S: u32 = 86_400;
 /// First host of side A, and the address that its packets get.
 const HOST: u32 = u32::from_be_bytes([198, 18, 0, 1]);
 const TRANSLATED: u32 = u32::from_be_bytes([198, 18, 255, 1]);
+/// First port that translation has.
+const FIRST_PORT: u16 = 1024;
 
 /// A router whose table is measured.
 #[derive(Debug, Clone)]
@@ -38,6 +40,8 @@ pub struct TrackingSpec {
     pub hosts: u32,
     /// Addresses that sources are translated to, 1 to 250: host `n` gets address `n mod addresses`.
     pub addresses: u32,
+    /// Ports of each address that translation has, the first from 1024 on; without it all of them.
+    pub ports: Option<u16>,
 }
 
 /// What the kernel says about the table.
@@ -106,8 +110,21 @@ fn script(spec: &TrackingSpec) -> String {
     text
 }
 
-/// What sources become: an address for each host where there are several, because the kernel would choose by a hash.
+/// The statement that translates sources, to the ports that they may have.
 fn translated(spec: &TrackingSpec) -> String {
+    let address = address(spec);
+    match spec.ports {
+        None => format!("snat ip to {address}"),
+        Some(count) => {
+            let last = FIRST_PORT.saturating_add(count.saturating_sub(1));
+            // Ports are those of a protocol.
+            format!("ip protocol udp snat ip to {address}:{FIRST_PORT}-{last}")
+        }
+    }
+}
+
+/// An address for each host where there are several, because the kernel would choose by a hash.
+fn address(spec: &TrackingSpec) -> String {
     let address = |host: u32| Ipv4Addr::from(TRANSLATED + host % spec.addresses.max(1));
     if spec.hosts.max(1) == 1 || spec.addresses <= 1 {
         return address(0).to_string();
@@ -175,17 +192,30 @@ mod tests {
             stations: [Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2])],
             hosts,
             addresses,
+            ports: None,
         }
     }
 
     #[test]
     fn hosts_share_addresses_in_turn() {
-        assert_eq!(translated(&spec(1, 1)), "198.18.255.1");
-        assert_eq!(translated(&spec(5, 1)), "198.18.255.1");
+        assert_eq!(address(&spec(1, 1)), "198.18.255.1");
+        assert_eq!(address(&spec(5, 1)), "198.18.255.1");
         assert_eq!(
-            translated(&spec(3, 2)),
+            address(&spec(3, 2)),
             "ip saddr map { 198.18.0.1 : 198.18.255.1, 198.18.0.2 : 198.18.255.2, 198.18.0.3 : 198.18.255.1 }"
         );
+    }
+
+    #[test]
+    fn ports_are_a_part_of_those_from_1024_on() {
+        let with = |addresses, ports| TrackingSpec {
+            ports: Some(ports),
+            ..spec(2, addresses)
+        };
+        let one = "ip protocol udp snat ip to 198.18.255.1:1024-1024";
+        assert_eq!(translated(&with(1, 1)), one);
+        assert!(translated(&with(1, 64_512)).ends_with("198.18.255.1:1024-65535"));
+        assert!(translated(&with(2, 500)).ends_with("198.18.255.2 }:1024-1523"));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use nicety_model::FrameSize;
 use nicety_model::stateful::{Setback, SetupRate, TableCounts, TableStage, TableVerdict};
-use nicety_search::stateful::{RateSearch, figure};
+use nicety_search::stateful::{RateSearch, Trial, figure};
 
 use super::Say;
-use super::bench::{Bench, Filled};
+use super::bench::{Bench, Filled, told};
 use crate::error::RunError;
 
 /// Lowest rate that is tried.
@@ -29,28 +29,28 @@ impl Bench {
     /// Searches as often as repeats are asked for.
     pub(super) fn setup(&mut self, say: Say<'_>) -> Result<SetupRate, RunError> {
         let (mut rates, mut at_max) = (Vec::new(), false);
-        let (mut counts, mut stopped_by, mut trials) = (TableCounts::default(), None, 0);
+        let (mut counts, mut stopped_by) = (TableCounts::default(), None);
+        let (mut trials, mut spoiled) = (0, 0);
         let mut unequal = false;
         let mut first = self.max_rate.0 * FIRST;
         for _ in 0..self.repeats {
             let mut search = RateSearch::new(MIN_RATE, self.max_rate.0, WIDTH, first);
             let mut last_failed = None;
             while let Some(rate) = search.next() {
-                let Filled { opened, offered } = self.setup_trial(rate, say)?;
-                let setback = opened.setback();
-                match setback {
-                    Some(Setback::Late) => search.late(offered),
-                    Some(_) => search.observe(false),
-                    None => search.observe(true),
+                let Filled { opened, trial, .. } = self.setup_trial(rate, say)?;
+                if !search.take(trial) {
+                    continue;
                 }
-                if setback.is_none() || search.found().is_none() {
+                let setback = told(opened.setback(), trial);
+                if trial == Trial::Passed || search.found().is_none() {
                     counts = opened.counts;
                 }
                 last_failed = setback.or(last_failed);
                 unequal |= setback == Some(Setback::Miscounted);
             }
             trials += search.trials();
-            at_max |= search.at_max();
+            spoiled += search.spoiled();
+            at_max |= search.at_max() || search.is_by_machine();
             stopped_by = last_failed.or(stopped_by);
             if let Some(found) = search.found() {
                 rates.push(found);
@@ -64,6 +64,7 @@ impl Bench {
             stopped_by,
             counts,
             trials,
+            spoiled: self.watch.counted(spoiled),
         })
     }
 
