@@ -7,6 +7,8 @@ use serde_with::skip_serializing_none;
 use crate::keywords::keywords;
 use crate::note::Note;
 use crate::run::Fingerprint;
+use crate::sock::Family;
+use crate::traffic::Transport;
 
 keywords! {
     /// What is measured of a table.
@@ -183,7 +185,7 @@ pub struct Goodput {
     pub state: EntryState,
     /// Frames per second, all directions together.
     pub fps: Option<Figure>,
-    /// Payload of UDP in Mbit/s, all directions together, at the median.
+    /// Payload of UDP or TCP in Mbit/s, all directions together, at the median.
     pub payload_mbps: Option<f64>,
     /// Verdict.
     pub verdict: TableVerdict,
@@ -259,6 +261,10 @@ pub struct StatefulReport {
     pub path: String,
     /// Frame size in bytes, FCS included.
     pub frame_size_bytes: u16,
+    /// IP version of connections; IPv4 when absent.
+    pub family: Option<Family>,
+    /// Header behind IP's; UDP when absent.
+    pub protocol: Option<Transport>,
     /// Length of a trial in seconds.
     pub trial_s: f64,
     /// The machine.

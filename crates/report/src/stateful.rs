@@ -5,6 +5,8 @@ mod words;
 
 use std::io::Write;
 
+use nicety_model::Transport;
+use nicety_model::sock::Family;
 use nicety_model::stateful::{
     EntryState, Figure, Setback, StatefulReport, TableCounts, TableStage, TableVerdict,
 };
@@ -63,6 +65,7 @@ impl Report for StatefulReport {
                 ("CPUs online", self.host.cpus.to_string()),
                 ("started", self.started.clone()),
                 ("path", self.path.clone()),
+                ("headers", headers(self)),
                 ("frame size", format!("{} B", self.frame_size_bytes)),
                 ("trial", number::seconds(self.trial_s)),
             ];
@@ -71,6 +74,13 @@ impl Report for StatefulReport {
         }
         Ok(doc)
     }
+}
+
+/// IP version and protocol of the connections.
+fn headers(report: &StatefulReport) -> String {
+    let family = report.family.unwrap_or(Family::Ipv4);
+    let protocol = report.protocol.unwrap_or(Transport::Udp);
+    format!("{family}, {protocol}")
 }
 
 /// Drawings, and what is around them.

@@ -18,14 +18,14 @@ use nicety_host::placement::Placement;
 use nicety_host::roots::{ProcRoot, Roots};
 use nicety_model::run::Naming;
 use nicety_model::stateful::{EntryState, Setback, StatefulReport, TableFacts, TableStage};
-use nicety_model::{CellKey, EngineChoice, EngineName, Fps, PathSpec, Plan, SCHEMA};
+use nicety_model::{CellKey, EngineChoice, EngineName, Fps, PathSpec, Plan, SCHEMA, Shape};
 use nicety_netdev::conntrack::Conntrack;
 use nicety_packet::Tuples;
 use nicety_packet::connection::addresses_needed;
 use nicety_paths::{Path, RigSpec, TrackingPath, TrackingSpec};
 use nicety_port::Stop;
 use nicety_port::af_packet::PortSockets;
-use nicety_port::af_packet::connections::Connections;
+use nicety_port::af_packet::connections::{ConnectionFrames, Connections};
 
 use crate::error::RunError;
 use crate::setup_error::SetupError;
@@ -122,8 +122,13 @@ impl Stateful {
         if !matches!(&key.path, PathSpec::Routed(ask) if ask.tracks()) {
             return Err(RunError::NoTable(key.path_name()));
         }
-        if !key.shape.is_plain() {
-            return Err(RunError::NotPlainUdp(key.name()));
+        let headers_only = Shape {
+            family: None,
+            protocol: None,
+            ..key.shape
+        };
+        if !headers_only.is_plain() {
+            return Err(RunError::NotOneFrame(key.name()));
         }
         // One more than may stay has to be tried.
         Tuples::new(wanted.most + 1, wanted.hosts, 0)?;
@@ -151,6 +156,8 @@ impl Stateful {
             started: clock::rfc3339(clock::unix_time()),
             path: key.path_name(),
             frame_size_bytes: key.frame_size_bytes.bytes(),
+            family: key.shape.family,
+            protocol: key.shape.protocol,
             trial_s: wanted.trial.as_secs_f64(),
             host,
             table: TableFacts {
@@ -205,7 +212,7 @@ impl Stateful {
             repeats: self.wanted.repeats,
             max_rate: self.wanted.max_rate,
             loss: self.wanted.loss,
-            payload: setup_rate::payload(self.wanted.key.frame_size_bytes),
+            payload: setup_rate::payload(self.wanted.key.frame_size_bytes, &self.wanted.key.shape),
             room: room::usable(max, self.most, ROOM),
             safe: None,
         };
@@ -275,6 +282,8 @@ impl Stateful {
                 queues: builder::QUEUES,
             },
             ask: ask.clone(),
+            ipv6: self.wanted.key.shape.is_ipv6(),
+            tcp: self.wanted.key.shape.is_tcp(),
             stations: setup::own_stations(),
             hosts,
             addresses,
@@ -295,7 +304,12 @@ impl Stateful {
         let seed = u64::from(mark.identification());
         let tuples = Tuples::new(self.most + 1, self.wanted.hosts, seed)?;
         let cpus = setup::cpus(&self.placement);
-        let opened = Connections::new([open(0)?, open(1)?], size, mark, tuples, seed, cpus);
+        let frames = ConnectionFrames {
+            size,
+            shape: self.wanted.key.shape,
+            mark,
+        };
+        let opened = Connections::new([open(0)?, open(1)?], frames, tuples, seed, cpus);
         Ok(opened.map_err(SetupError::from)?)
     }
 }

@@ -22,11 +22,16 @@ pub(super) fn script(ask: &RoutedParams, ipv6: bool) -> String {
     } else {
         format!("snat ip to {TRANSLATED_V4}")
     };
-    translating(ask, ipv6, &to)
+    translating(ask, ipv6, "udp", &to)
 }
 
-/// The same with another statement that translates.
-pub(super) fn translating(ask: &RoutedParams, ipv6: bool, translate: &str) -> String {
+/// The same for packets of `transport`, with another statement that translates.
+pub(super) fn translating(
+    ask: &RoutedParams,
+    ipv6: bool,
+    transport: &str,
+    translate: &str,
+) -> String {
     let ip = if ipv6 { "ip6" } else { "ip" };
     let mut text = String::from("table inet nicety {\n");
     // Writing to a string does not fail.
@@ -35,7 +40,11 @@ pub(super) fn translating(ask: &RoutedParams, ipv6: bool, translate: &str) -> St
         "  chain forward {\n    type filter hook forward priority filter; policy accept;\n",
     );
     if ask.flowtable() {
-        let _ = writeln!(text, "    {ip} {} udp flow add @fast", protocol(ipv6));
+        let _ = writeln!(
+            text,
+            "    {ip} {} {transport} flow add @fast",
+            protocol(ipv6)
+        );
     }
     match ask.lookup() {
         Lookup::Linear => {
@@ -82,7 +91,7 @@ fn declare(text: &mut String, ask: &RoutedParams, ipv6: bool) -> std::fmt::Resul
     Ok(())
 }
 
-fn protocol(ipv6: bool) -> &'static str {
+pub(super) fn protocol(ipv6: bool) -> &'static str {
     if ipv6 { "nexthdr" } else { "protocol" }
 }
 

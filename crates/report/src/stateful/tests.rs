@@ -32,6 +32,8 @@ fn report() -> StatefulReport {
         started: "2026-01-01T00:00:00Z".to_owned(),
         path: "routed,nat=snat".to_owned(),
         frame_size_bytes: 64,
+        family: None,
+        protocol: None,
         trial_s: 1.0,
         host: Fingerprint::default(),
         table: TableFacts {

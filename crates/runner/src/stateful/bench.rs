@@ -42,7 +42,7 @@ pub(super) struct Bench {
     pub(super) repeats: u32,
     pub(super) max_rate: Fps,
     pub(super) loss: f64,
-    /// Bytes of UDP's payload.
+    /// Bytes of a frame behind its headers.
     pub(super) payload: u64,
     /// Connections that setup, removal and goodput may open.
     pub(super) room: u64,

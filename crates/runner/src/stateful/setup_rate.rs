@@ -1,7 +1,7 @@
 //! The rate at which connections are opened (RFC 9693 §4.5), each validated by an answer (§4.6).
 
-use nicety_model::FrameSize;
 use nicety_model::stateful::{Setback, SetupRate, TableCounts, TableStage, TableVerdict};
+use nicety_model::{FrameSize, Shape};
 use nicety_search::stateful::{RateSearch, Trial, figure};
 
 use super::Say;
@@ -19,10 +19,11 @@ pub(super) const AGAIN: f64 = 1.05;
 /// Fewest connections of a trial.
 const LEAST: u64 = 100;
 
-/// Bytes of UDP's payload in a frame of IPv4.
-pub(super) fn payload(size: FrameSize) -> u64 {
-    const HEADERS: usize = 14 + 20 + 8;
-    size.bytes_without_fcs().saturating_sub(HEADERS) as u64
+/// Bytes in a frame behind its headers.
+pub(super) fn payload(size: FrameSize, shape: &Shape) -> u64 {
+    let ip = if shape.is_ipv6() { 40 } else { 20 };
+    let transport = if shape.is_tcp() { 20 } else { 8 };
+    size.bytes_without_fcs().saturating_sub(14 + ip + transport) as u64
 }
 
 impl Bench {
@@ -87,6 +88,9 @@ pub(super) fn verdict(found: bool, at_max: bool, unequal: bool) -> TableVerdict 
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::Transport;
+    use nicety_model::sock::Family;
+
     use super::*;
 
     #[test]
@@ -100,6 +104,17 @@ mod tests {
 
     #[test]
     fn payload_is_what_headers_leave() {
-        assert_eq!(payload(FrameSize::SMALLEST), 18);
+        let of = |family, protocol| {
+            let shape = Shape {
+                family,
+                protocol,
+                ..Shape::default()
+            };
+            payload(FrameSize::SMALLEST, &shape)
+        };
+        assert_eq!(of(None, None), 18);
+        assert_eq!(of(None, Some(Transport::Tcp)), 6);
+        // They do not fit.
+        assert_eq!(of(Some(Family::Ipv6), Some(Transport::Tcp)), 0);
     }
 }
