@@ -118,7 +118,10 @@ fn csv_reads_back_with_absent_values_empty() {
     assert!(failed[at("cell")].contains(common::NASTY));
     // The first column is the number that a cell is asked for by.
     let cells = nicety_report::cells(&run);
-    for row in rows.iter().filter(|row| row[at("control_visit")].is_empty()) {
+    for row in rows
+        .iter()
+        .filter(|row| row[at("control_visit")].is_empty())
+    {
         let number: usize = row[0].parse().unwrap();
         assert_eq!(cells[number - 1], row[at("cell")], "{row:?}");
     }
@@ -681,7 +684,10 @@ fn tables_begin_with_the_number_that_a_cell_is_asked_for_by() {
     // A terminal keeps it as long as there is room for anything.
     for width in [80, 160] {
         let table = table(&run, width, false);
-        let head = table.lines().find(|line| line.contains("frames/s  ")).unwrap();
+        let head = table
+            .lines()
+            .find(|line| line.contains("frames/s  "))
+            .unwrap();
         assert!(head.starts_with("cell  bytes"), "{width}: {table}");
     }
 }

@@ -18,13 +18,13 @@ fn state() -> State {
         })
     };
     let decision = json!({
-        "ports": [{ "port": "tap0", "tenant": 0, "rate_bps": 12_299_999.0, "limit_bps": 12_300_000,
+        "ports": [{ "port": "tap0", "tenant": 0, "rate_bps": 12_345_670.0, "limit_bps": 12_300_000,
                     "enforcement": "holds", "present": true }],
         "tenants": [decided(Some(5e6)), decided(None)],
         "writes": [], "guarantees_scaled": 1.0, "total_bps": 15_000_000.0,
     });
     let tenants = json!([
-        explanation("a", 12_299_999.0, None, 0),
+        explanation("a", 12_345_670.0, None, 0),
         explanation("b", 2_500_000.0, Some(3e6), 1_000_000),
     ]);
     let packets = json!({
@@ -61,7 +61,7 @@ fn csv_has_numbers_and_their_units_in_the_names() {
     let csv = status(&state()).csv(true).unwrap();
     let tenants = rows(&csv, "tenants");
     let of = |row: usize, name| field(&tenants[row], name);
-    assert_eq!(of(0, "sends (bit/s)"), "12299999");
+    assert_eq!(of(0, "sends (bit/s)"), "12345670");
     assert_eq!(of(0, "guarantee (bit/s)"), "0");
     assert_eq!(of(0, "soft (bit/s)"), "5000000");
     assert_eq!(of(0, "wants (bit/s)"), "inf");

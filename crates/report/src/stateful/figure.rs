@@ -43,7 +43,7 @@ pub fn filling(report: &StatefulReport) -> Option<Markup> {
         };
         svg::draw(&frame, |plot| {
             if let Some(limit) = limit {
-                plot.level(limit as f64, Ink::Rule, Stroke::Limit, "nf_conntrack_max");
+                plot.level(limit as f64, Ink::Muted, Stroke::Dashed, "nf_conntrack_max");
             }
             for (n, fill) in fills.iter().enumerate() {
                 fill_line(plot, fill, n);
@@ -51,7 +51,7 @@ pub fn filling(report: &StatefulReport) -> Option<Markup> {
         })
     });
     let mut keys: Vec<Key> = named.iter().map(|(n, name)| series(*n, name)).collect();
-    keys.extend(limit.map(|_| key("rule-line", "", "most that the kernel lets there be")));
+    keys.extend(limit.map(|_| key("dash-line", "", "most that the kernel lets there be")));
     let body = html! { (legend(&keys)) (drawn) };
     Some(crate::figure::figure(
         "How the table fills",

@@ -183,13 +183,14 @@ fn numbers_are_bare_in_csv() {
 #[test]
 fn a_page_has_the_answer_first_and_draws_filling_and_goodput() {
     let page = rendered(|out| crate::html(&report(), out));
-    let answer = page.find("The router opens 182 k").unwrap();
-    let drawn = page.find("How the table fills").unwrap();
-    let goodput = page.find("Goodput on few and many").unwrap();
-    let table = page.find("Connections as everybody counts them").unwrap();
+    let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what}: {page}"));
+    let answer = at("The router opens 182 k");
+    let drawn = at("id=\"chart-How-the-table-fills\"");
+    let goodput = at("id=\"chart-Goodput-on-few-and-many-connections\"");
+    let table = at("id=\"counts\"");
     assert!(answer < drawn && drawn < goodput && goodput < table);
     for said in [
-        "2 s: 262,140 entries of 262,145",
+        "2.0 s: 262,140 entries of 262,145",
         "262,144 opened, and all stay",
         "nf_conntrack_max</text>",
         "400 k frames/s, both ways together, answered on 235 connections",

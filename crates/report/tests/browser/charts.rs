@@ -20,7 +20,7 @@ fn points_say_their_values_when_they_are_reached() {
     let Some((mut browser, pages, _dir)) = start(test) else {
         return;
     };
-    for name in ["rich", "policed", "trend", "mixes", "stateful"] {
+    for name in ["rich", "policed", "trend", "mixes"] {
         let (_, page) = pages.iter().find(|(page, _)| *page == name).unwrap();
         for width in [390, 1280] {
             browser.open(page, width, "light");

@@ -8,7 +8,7 @@ use nicety_model::stateful::{FillPoint, Setback, TableCounts, TableStage};
 use nicety_netdev::conntrack::Conntrack;
 use nicety_port::Stop;
 use nicety_port::af_packet::connections::{Connections, Phase, PhaseOrder, PhaseReport, Way};
-use nicety_search::stateful::{Opened, Shortfall, Trial, rise};
+use nicety_search::stateful::{Opened, Trial, rise};
 
 use super::stalls::Watch;
 use super::{Say, StatefulEvent, filling};
