@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use nicety_model::stateful::{EntryState, Filling, Goodput, StatefulReport};
 
+use super::words::time;
 use crate::figure::axis::Axis;
 use crate::figure::svg::{self, Frame, Ink, Look, Plot, Stroke};
 use crate::figure::{Key, Room, key, legend, series, ticks};
@@ -26,7 +27,7 @@ pub fn filling(report: &StatefulReport) -> Option<Markup> {
     let named: Vec<(usize, String)> = fills.iter().map(|fill| said(fill)).enumerate().collect();
     let label = format!(
         "Entries over {}: {}",
-        number::seconds(end),
+        time(end),
         named
             .iter()
             .map(|(_, name)| name.as_str())
@@ -75,7 +76,7 @@ fn fill_line(plot: &mut Plot<'_>, fill: &Filling, n: usize) {
     for point in &fill.points {
         let told = format!(
             "{}: {} entries of {}",
-            number::seconds(point.s),
+            time(point.s),
             number::count(point.entries),
             number::count(fill.connections)
         );

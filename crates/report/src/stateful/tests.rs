@@ -190,7 +190,7 @@ fn a_page_has_the_answer_first_and_draws_filling_and_goodput() {
     let table = at("id=\"counts\"");
     assert!(answer < drawn && drawn < goodput && goodput < table);
     for said in [
-        "2.0 s: 262,140 entries of 262,145",
+        "2.00 s: 262,140 entries of 262,145",
         "262,144 opened, and all stay",
         "nf_conntrack_max</text>",
         "400 k frames/s, both ways together, answered on 235 connections",

@@ -145,7 +145,8 @@ fn teardown(of: &Teardown) -> String {
     }
 }
 
-fn time(seconds: f64) -> String {
+/// A time in three digits.
+pub(super) fn time(seconds: f64) -> String {
     match seconds < 1.0 {
         true => format!("{} ms", number::significant(seconds * 1e3, 3)),
         false => format!("{} s", number::significant(seconds, 3)),

@@ -39,9 +39,9 @@ pub enum Trial {
 /// Failures that make a rate fail.
 const FAILURES: u32 = 2;
 /// Spoiled trials, one after the other, that make a rate fail: the machine has no more to give.
-const SPOILED_HERE: u32 = 5;
+const SPOILED_HERE: u32 = 4;
 /// Spoiled trials of a search, above which none is made again.
-const SPOILED: u32 = 40;
+const SPOILED: u32 = 24;
 
 impl RateSearch {
     /// Between `min` and `max`, until the bounds are within the share `width` of the upper one. It begins at `first`.
@@ -232,7 +232,7 @@ mod tests {
         }
         assert!(search.take(Trial::Passed));
         assert_eq!((search.found(), search.next()), (Some(1e5), Some(2e5)));
-        assert_eq!((search.trials(), search.spoiled()), (5, 4));
+        assert_eq!((search.trials(), search.spoiled()), (4, 3));
         // A path's own failure counts among them.
         search.take(Trial::Failed);
         search.take(Trial::Spoiled);
