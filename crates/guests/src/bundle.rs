@@ -8,6 +8,7 @@
 
 mod apt;
 mod fetch;
+mod installed;
 mod listing;
 mod manifest;
 mod own;
@@ -22,6 +23,7 @@ use crate::root::loader;
 use manifest::{KMOD, MANIFEST, MODULES, Manifest};
 
 pub use fetch::{BundleSpec, Progress};
+pub use installed::KernelWish;
 pub use listing::Package;
 
 /// The mirror used unless another is named.

@@ -82,6 +82,13 @@ pub enum QemuError {
         /// What is wrong with it.
         why: String,
     },
+    /// No kernel of this version is there, or several.
+    NoRelease {
+        /// The version.
+        wanted: String,
+        /// What there is.
+        why: String,
+    },
     /// Hardware virtualisation was asked for and does not work.
     NoKvm {
         /// The reason.
@@ -170,6 +177,7 @@ impl QemuError {
             Self::NoKernel { path, why } => {
                 format!("no kernel to boot below {}: {why}", path.display())
             }
+            Self::NoRelease { wanted, why } => format!("no kernel {wanted} to boot: {why}"),
             Self::NoKvm { why } => format!("KVM does not work here: {why}"),
             Self::ProofSkipped => {
                 "KVM was not tried: the boot that proves it was skipped".to_owned()
@@ -208,6 +216,9 @@ impl QemuError {
             Self::NoModule { .. } => "remove the cache directory to fetch another kernel",
             Self::NoKernel { .. } => {
                 "put boot/vmlinuz-RELEASE there and run make INSTALL_MOD_PATH=DIR modules_install, or unpack a package of linux-image there and run depmod -b DIR RELEASE"
+            }
+            Self::NoRelease { .. } => {
+                "write one of these versions, install its package linux-image, or name a directory with a kernel"
             }
             Self::NoKvm { .. } => "use --accel tcg (slower), or --accel auto",
             Self::ProofSkipped => "run it again and let the boot end, or use --accel tcg (slower)",

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nicety_guests::bundle::{self, Kernel, Progress};
+use nicety_guests::bundle::{self, KernelWish, Progress};
 use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose, QemuError, Watch};
 use nicety_model::path::VmAccel;
 
@@ -20,8 +20,8 @@ pub struct LabRequest {
     pub memory_mib: Option<u32>,
     /// How its instructions run.
     pub accel: VmAccel,
-    /// Directory of a kernel of the user's own; without it Debian's.
-    pub kernel: Option<PathBuf>,
+    /// A kernel of the user's own, or one that is installed; without it Debian's.
+    pub kernel: Option<KernelWish>,
     /// Where QEMU and the kernel are kept; without it the user's own cache.
     pub cache: Option<PathBuf>,
     /// Address of the Debian mirror that they are fetched from.
@@ -50,12 +50,12 @@ impl Setup {
         fetching: &mut dyn FnMut(Option<Progress<'_>>),
         booting: &mut Watch<'_>,
     ) -> Result<Self, QemuError> {
-        // Before anything is fetched.
-        let kernel = request.kernel.as_deref().map(Kernel::below).transpose()?;
         let cache = match request.cache {
             Some(cache) => cache,
             None => bundle::default_cache()?,
         };
+        // Before anything is fetched.
+        let kernel = request.kernel.map(|wish| wish.get(&cache)).transpose()?;
         let spec = BundleSpec {
             cache,
             mirror: request.mirror,

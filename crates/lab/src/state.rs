@@ -323,6 +323,8 @@ fn has_ended(handle: &rustix::fd::OwnedFd) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use nicety_guests::bundle::KernelWish;
+
     use super::*;
 
     fn state() -> LabState {
@@ -365,7 +367,7 @@ mod tests {
             assert_eq!(state.other_than(&other).as_deref(), Some(has), "{other:?}");
         }
         let kernel = LabRequest {
-            kernel: Some("kernel".into()),
+            kernel: Some(KernelWish::Version("6.12".to_owned())),
             ..asked(None, None, VmAccel::Auto)
         };
         assert!(state.other_than(&kernel).is_some());

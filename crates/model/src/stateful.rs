@@ -7,6 +7,8 @@ use serde_with::skip_serializing_none;
 use crate::keywords::keywords;
 use crate::note::Note;
 use crate::run::Fingerprint;
+use crate::sock::Family;
+use crate::traffic::Transport;
 
 keywords! {
     /// What is measured of a table.
@@ -55,6 +57,8 @@ keywords! {
         Late = "late",
         /// The tester's own receive ring had no room.
         TesterDropped = "tester-dropped",
+        /// CPUs of the tester or the path stood still, or other programs had them, in every trial.
+        Stalled = "stalled",
     }
 }
 
@@ -128,6 +132,9 @@ pub struct SetupRate {
     pub counts: TableCounts,
     /// Trials.
     pub trials: u32,
+    /// Of these, trials that say nothing, because a CPU stood still or another program had it; absent where nobody
+    /// watched.
+    pub spoiled: Option<u32>,
 }
 
 /// What the table holds.
@@ -178,7 +185,7 @@ pub struct Goodput {
     pub state: EntryState,
     /// Frames per second, all directions together.
     pub fps: Option<Figure>,
-    /// Payload of UDP in Mbit/s, all directions together, at the median.
+    /// Payload of UDP or TCP in Mbit/s, all directions together, at the median.
     pub payload_mbps: Option<f64>,
     /// Verdict.
     pub verdict: TableVerdict,
@@ -190,6 +197,34 @@ pub struct Goodput {
     pub kernel_after: u64,
     /// Trials.
     pub trials: u32,
+    /// Of these, trials that say nothing, because a CPU stood still or another program had it; absent where nobody
+    /// watched.
+    pub spoiled: Option<u32>,
+}
+
+/// Entries at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FillPoint {
+    /// Seconds since the first connection.
+    pub s: f64,
+    /// Entries that the kernel counts.
+    pub entries: u64,
+}
+
+/// How a table filled.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Filling {
+    /// Connections that were opened.
+    pub connections: u64,
+    /// Whether all stayed.
+    pub held: bool,
+    /// Entries over time, at most [`Self::POINTS`].
+    pub points: Vec<FillPoint>,
+}
+
+impl Filling {
+    /// Points that are kept of a fill.
+    pub const POINTS: usize = 120;
 }
 
 /// What the table is like.
@@ -208,6 +243,8 @@ pub struct TableFacts {
     pub hosts: u32,
     /// Addresses that their sources are translated to; 0 without translation.
     pub addresses: u32,
+    /// Ports that translation has of each address, where that was asked for.
+    pub ports: Option<u16>,
     /// Ports of the destination.
     pub destination_ports: u32,
 }
@@ -224,6 +261,10 @@ pub struct StatefulReport {
     pub path: String,
     /// Frame size in bytes, FCS included.
     pub frame_size_bytes: u16,
+    /// IP version of connections; IPv4 when absent.
+    pub family: Option<Family>,
+    /// Header behind IP's; UDP when absent.
+    pub protocol: Option<Transport>,
     /// Length of a trial in seconds.
     pub trial_s: f64,
     /// The machine.
@@ -234,6 +275,9 @@ pub struct StatefulReport {
     pub setup: Option<SetupRate>,
     /// What the table holds.
     pub capacity: Option<Capacity>,
+    /// How it filled: the largest fill that stayed, and the smallest that did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filling: Vec<Filling>,
     /// The rate at which connections are removed, by entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub teardown: Vec<Teardown>,

@@ -8,14 +8,15 @@ use nicety_model::stateful::{EntryState, TableStage, TableVerdict};
 use nicety_model::{
     CellKey, Coded, Direction, Fps, FrameSize, PathSpec, Plan, ProblemCode, Shape, number,
 };
-use nicety_report::plural;
 use nicety_report::stateful as text;
+use nicety_report::{html, json, plural};
 use nicety_runner::{Stateful, StatefulEvent, StatefulWanted};
 
 use crate::bench::parse;
 use crate::cli::stateful::StatefulArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::report::write;
 use crate::signals::Signals;
 use crate::soak;
 
@@ -35,6 +36,7 @@ pub fn run(args: &StatefulArgs) -> Result<Exit, Failure> {
         most: args.most,
         hosts: args.hosts,
         addresses: args.addresses,
+        ports: args.ports,
         trial: args.trial,
         repeats: args.repeats,
         max_rate: args.max_rate,
@@ -55,7 +57,22 @@ pub fn run(args: &StatefulArgs) -> Result<Exit, Failure> {
     let report = stateful.run(&mut |event| progress.on(event));
     bar.finish_and_clear();
     let report = report?;
-    output::page(&args.format, &report, || text::page(&report))?;
+    if let Some(file) = &args.html {
+        write(file, |out| html(&report, out))?;
+    }
+    // Standard output holds one thing.
+    let taken = args
+        .html
+        .as_ref()
+        .is_some_and(|file| file.as_os_str() == "-");
+    if args.format.given() || !taken {
+        output::report(
+            &args.format,
+            &report,
+            |out| json::pretty("stateful", &report, out),
+            |out| text::csv(&report, out),
+        )?;
+    }
     let bad = |verdict| matches!(verdict, TableVerdict::NotValid | TableVerdict::Failed);
     Ok(match report.complete {
         false => Exit::Interrupted,

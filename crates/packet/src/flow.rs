@@ -157,6 +157,18 @@ pub fn v6(address: Ipv4Addr) -> Ipv6Addr {
     Ipv6Addr::new(a, b, c, side, 0, 0, 0, host as u16)
 }
 
+/// The address of IPv4 that one of IPv6 stands for, see [`v6`].
+pub fn v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, side, rest @ .., host] = address.segments();
+    let side = match side {
+        0xa => 0,
+        0xb => SIDE_B,
+        _ => return None,
+    };
+    let ours = [a, b, c] == NETWORK_V6 && rest == [0; 3];
+    ours.then(|| Ipv4Addr::from(NETWORK | side | u32::from(host)))
+}
+
 /// Whether an address is of the benchmarking network of IPv6.
 pub fn is_v6(address: Ipv6Addr) -> bool {
     address.segments()[..3] == NETWORK_V6

@@ -134,6 +134,20 @@ impl MixedTemplate {
     /// # Errors
     /// When the buffer is too short.
     pub fn stamp(&self, buffer: &mut [u8], stamp: &Stamp) -> Result<usize, PacketError> {
+        let number = self.picker.pick(stamp.sequence, stamp.tx_ns);
+        self.stamp_flow(buffer, stamp, self.spec.flows.numbered(number))
+    }
+
+    /// As [`Self::stamp`], with a flow that need not be one of the template's own.
+    ///
+    /// # Errors
+    /// When the buffer is too short.
+    pub fn stamp_flow(
+        &self,
+        buffer: &mut [u8],
+        stamp: &Stamp,
+        flow: Flow,
+    ) -> Result<usize, PacketError> {
         let form = &self.forms[self.place(stamp.sequence)];
         let layout = &self.layout;
         let frame = room(buffer, form.bytes.len())?;
@@ -142,8 +156,6 @@ impl MixedTemplate {
                 frame[at] = station;
             }
         }
-        let number = self.picker.pick(stamp.sequence, stamp.tx_ns);
-        let flow = self.spec.flows.numbered(number);
         let packet = &mut frame[layout.link..];
         let addresses = write_addresses(packet, layout, form, &flow);
         let segment = &mut packet[layout.ip..];

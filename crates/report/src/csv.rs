@@ -202,7 +202,7 @@ fn part<'r, P: 'r, const N: usize>(
 }
 
 /// Writes a header and one row per cell repeat in the order measured; visits of the control
-/// cell carry their number in `control_visit`. Behind the fixed columns come the latency
+/// cell carry their number in `control_visit`. `cell_number` is the number that `--cell` takes. Behind the fixed columns come the latency
 /// percentiles of every load share measured in the run: `latency_50pct_p99_us`. Lists are
 /// joined by `; `. Where NICs stamped probes, theirs come next: `hardware_latency_50pct_p99_us`.
 /// Where numbers have intervals, or loads were judged over windows, these come last: `low_fps` to
@@ -219,7 +219,12 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     let by_name: HashMap<&str, &Group<'_>> = groups.iter().map(|g| (g.name, g)).collect();
     let in_windows = groups.iter().any(|group| group.estimate().is_some())
         || run.cells.iter().any(|cell| cell.window_s.is_some());
-    let mut columns: Vec<Column<'_>> = Vec::new();
+    let numbers: HashMap<&str, usize> = groups.iter().map(|g| g.name).zip(1..).collect();
+    let number = move |(_, group): &Visit<'_>| {
+        let number = group.and_then(|group| numbers.get(group.name));
+        number.map_or_else(String::new, usize::to_string)
+    };
+    let mut columns: Vec<Column<'_>> = vec![("cell_number".to_owned(), Box::new(number))];
     for (name, field) in fixed() {
         columns.push((name.to_owned(), Box::new(field)));
     }

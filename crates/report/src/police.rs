@@ -37,16 +37,18 @@ pub fn status(state: &State) -> Page {
     if let Some(cluster) = &state.cluster {
         page.line(&cluster_line(cluster));
     }
-    let soft = |bps: Option<f64>| bps.map_or("none".into(), Cell::rate);
+    let soft = |bps: Option<f64>| bps.map_or_else(no_limit, Cell::rate);
     let guarantee = |bps: u64| match bps {
-        0 => "none".into(),
+        0 => Cell::word("none", "0"),
         bps => Cell::rate(bps as f64),
     };
     let demand = |tenant: &Explanation| match (tenant.is_idle(), tenant.demand_bps) {
         (true, _) => Cell::absent(),
         (false, Some(bps)) => Cell::rate(bps),
-        (false, None) => Cell::badge(Badge::new("more", Tone::Warn)),
+        (false, None) => more(),
     };
+    let credit = |burst: Option<&Burst>| Cell::sorted(burst.map(|burst| burst.lasts_s), lasting);
+    let full = |burst: Option<&Burst>| Cell::sorted(burst.map(|burst| burst.full_s), lasting);
     page.rows(
         "tenants",
         state.tenants.iter().zip(&decision.tenants),
@@ -60,7 +62,8 @@ pub fn status(state: &State) -> Page {
             "wants" Number: demand(tenant);
             "may send" Number: Cell::rate(tenant.limit_bps);
             // Only where the policy gives any.
-            "burst credit" Number: tenant.burst.as_ref().map(credit);
+            "burst credit" Number: credit(tenant.burst.as_ref()).exact_unit("s");
+            "full credit" Number: full(tenant.burst.as_ref()).exact_unit("s");
         ],
     );
     packets(&mut page, "packets sent", state.packets.as_ref());
@@ -75,7 +78,8 @@ pub fn status(state: &State) -> Page {
                 "receives" Number: Cell::rate(tenant.rate_bps);
                 "wants" Number: demand(tenant);
                 "may receive" Number: Cell::rate(tenant.limit_bps);
-                "burst credit" Number: tenant.burst.as_ref().map(credit);
+                "burst credit" Number: credit(tenant.burst.as_ref()).exact_unit("s");
+            "full credit" Number: full(tenant.burst.as_ref()).exact_unit("s");
             ],
         );
         packets(&mut page, "packets received", received.packets.as_ref());
@@ -100,9 +104,19 @@ pub fn status(state: &State) -> Page {
     page
 }
 
-/// How long a burst may last now, and at most.
-fn credit(burst: &Burst) -> String {
-    format!("{:.1} of {:.1} s", burst.lasts_s, burst.full_s)
+/// How long a burst may last.
+fn lasting(seconds: f64) -> String {
+    format!("{seconds:.1} s")
+}
+
+/// Where nobody set a limit.
+fn no_limit() -> Cell {
+    Cell::word("none", "")
+}
+
+/// More than there is: without end, for programs.
+fn more() -> Cell {
+    Cell::word(Cell::badge(Badge::new("more", Tone::Warn)), "inf")
 }
 
 /// Tenants whose packets are limited, in one direction.
@@ -110,15 +124,14 @@ fn packets(page: &mut Page, name: &str, state: Option<&PacketsState>) {
     let Some(state) = state else {
         return;
     };
-    let none = || "none".to_owned();
     page.rows(
         name,
         &state.tenants,
         columns![|tenant|
             "name" Name: &tenant.tenant;
-            "max packets/s" Number: tenant.max_pps.map_or_else(none, |most| most.to_string());
+            "max packets/s" Number: tenant.max_pps.map_or_else(no_limit, |most| most.to_string().into());
             "packets/s" Number: format!("{:.0}", tenant.rate_pps);
-            "may be" Number: format!("{:.0}", tenant.limit_pps);
+            "may be" Number: Cell::from(format!("{:.0}", tenant.limit_pps)).exact_unit("packets/s");
         ],
     );
 }
@@ -249,7 +262,7 @@ fn wants(host: &Holding) -> Cell {
     match (host.used, host.demand) {
         (None, _) => Cell::absent(),
         (Some(_), Some(demand)) => Cell::rate(demand.0 as f64),
-        (Some(_), None) => Cell::badge(Badge::new("more", Tone::Warn)),
+        (Some(_), None) => more(),
     }
 }
 
@@ -265,3 +278,6 @@ fn holds(port: &PortDecision) -> Cell {
         (true, Enforcement::Untested) => "not reached".into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

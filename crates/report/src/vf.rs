@@ -91,7 +91,7 @@ fn counted<'r>(
     let of = |part: Option<f64>, whole: Option<f64>| {
         let whole = whole.filter(|whole| *whole > 0.0);
         let share = part.zip(whole).map(|(part, whole)| (part / whole).min(1.0));
-        Cell::sorted(share, |share| format!("{:.0} %", 100.0 * share))
+        Cell::sorted(share, |share| format!("{:.0} %", 100.0 * share)).exact_unit("ratio")
     };
     page.rows(
         heading,
@@ -250,9 +250,18 @@ mod tests {
         let rows: Vec<&str> = csv.lines().collect();
         assert_eq!(
             rows[0],
-            "name,tx (bit/s),tx packets,rx packets,share of tx,VF to VF"
+            "name,tx (bit/s),tx packets,rx packets,share of tx (ratio),VF to VF (ratio)"
         );
         assert_eq!(rows[1], "vf 0,3000000,0,0,0.75,0.25");
+        // Nor is anything but numbers in their columns.
+        for row in &rows[1..] {
+            let fields = row.split(',').skip(1);
+            let numbers = fields.filter(|field| !field.is_empty());
+            assert!(
+                numbers.map(str::parse::<f64>).all(|number| number.is_ok()),
+                "{row}"
+            );
+        }
         // Where nobody counts it there is no column.
         let text = shown(vec![function(0, 3e6, None)]);
         assert!(!text.contains("VF to VF"), "{text}");

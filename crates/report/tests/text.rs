@@ -116,6 +116,16 @@ fn csv_reads_back_with_absent_values_empty() {
     assert_eq!(&failed[at("throughput_fps")], "");
     assert_eq!(&failed[at("frames_lost")], "");
     assert!(failed[at("cell")].contains(common::NASTY));
+    // The first column is the number that a cell is asked for by.
+    let cells = nicety_report::cells(&run);
+    for row in rows
+        .iter()
+        .filter(|row| row[at("control_visit")].is_empty())
+    {
+        let number: usize = row[0].parse().unwrap();
+        assert_eq!(cells[number - 1], row[at("cell")], "{row:?}");
+    }
+    assert_eq!(&heads[0], "cell_number");
     assert_eq!(&rows[0][at("throughput_fps")], "245000");
     assert_eq!(&rows[0][at("latency_90pct_p50_us")], "14");
     let control = rows
@@ -362,8 +372,9 @@ fn stamps_of_nics_stand_beside_the_kernels_and_only_where_there_are_any() {
         let name = format!("hardware_latency_{share}pct_{of}");
         names.iter().position(|n| n == name).expect("a column")
     };
+    let cell = names.iter().position(|n| n == "cell").expect("a column");
     for row in reader.records().map(|row| row.expect("a row")) {
-        let has = row[0] == name && !row[column("p50_us")].is_empty();
+        let has = row[cell] == name && !row[column("p50_us")].is_empty();
         let expected = if has {
             ["4.125", "320", "80", "77", "1"]
         } else {
@@ -650,4 +661,33 @@ fn a_waterfall_is_told_everywhere() {
         told["waterfalls"][0]["stations"][1],
         waterfall["stations"][1]
     );
+}
+
+#[test]
+fn tables_begin_with_the_number_that_a_cell_is_asked_for_by() {
+    let run = common::rich();
+    let cells = nicety_report::cells(&run);
+    let page = text(|out| markdown(&run, out));
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| cell | path |"))
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.split(" | ").collect())
+        .collect();
+    // Below the head and its rule, in the order of the table.
+    for row in &rows[2..] {
+        let number: usize = row[0].trim_start_matches("| ").parse().unwrap();
+        let size = row[3];
+        assert!(cells[number - 1].contains(&format!("/{size}/")), "{row:?}");
+    }
+    assert_eq!(rows.len() - 2, cells.len());
+    // A terminal keeps it as long as there is room for anything.
+    for width in [80, 160] {
+        let table = table(&run, width, false);
+        let head = table
+            .lines()
+            .find(|line| line.contains("frames/s  "))
+            .unwrap();
+        assert!(head.starts_with("cell  bytes"), "{width}: {table}");
+    }
 }

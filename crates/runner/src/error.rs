@@ -67,11 +67,11 @@ pub enum RunError {
         "{0} keeps no table of connections; write a path with kind = \"routed\" and nat = \"snat\" or flowtable = \"on\", or leave the plan out"
     )]
     NoTable(String),
-    /// Frames of other headers open no connections here.
+    /// Frames that differ open no connections here.
     #[error(
-        "{0}: connections are of IPv4 and UDP, with frames of one size; leave mixes, family, protocol, dscp and vlan out of [traffic]"
+        "{0}: frames of connections have one size and no tags; leave imix, dscp, vlan, popularity and new_flows_per_s out of [traffic]"
     )]
-    NotPlainUdp(String),
+    NotOneFrame(String),
     /// Connections that cannot be told apart.
     #[error(transparent)]
     Connections(#[from] nicety_packet::PacketError),
@@ -125,7 +125,7 @@ impl Coded for RunError {
             Self::WritePlan(_)
             | Self::EngineNotSends(_)
             | Self::NoTable(_)
-            | Self::NotPlainUdp(_)
+            | Self::NotOneFrame(_)
             | Self::Connections(_) => ProblemCode::BadValue,
             Self::NoThroughput | Self::StaysBroken { .. } => ProblemCode::PathFailed,
             Self::Store(error) => error.code(),

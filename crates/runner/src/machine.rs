@@ -33,25 +33,13 @@ impl Machine {
             .rests
             .then(|| choose_rest(&tester, &placement.path, stop))
             .flatten();
-        let watch = placement
-            .virtual_machine
-            .then(|| StallWatch::new(&placement.all_cpus()));
-        let (stalls, note) = match watch {
-            Some(Ok(watch)) => (Some(watch), None),
-            Some(Err(why)) => (
-                None,
-                Some(MachineNote::StallsUnwatched {
-                    why: why.to_string(),
-                }),
-            ),
-            None => (None, None),
-        };
+        let (stalls, note) = watch(&placement);
         let machine = Self {
             placement,
             rests,
             stalls,
         };
-        (machine, note.map(Note::from))
+        (machine, note)
     }
 
     /// Rests of the senders in trials that keep the path's CPUs busy.
@@ -96,6 +84,20 @@ impl Machine {
             .between(pair)
             .resting(self.rest())
             .watching(self.stalls.as_ref())
+    }
+}
+
+/// Watches the CPUs of `placement` where a hypervisor may stop them; why that is not possible, if it is not.
+pub fn watch(placement: &Placement) -> (Option<StallWatch>, Option<Note>) {
+    if !placement.virtual_machine {
+        return (None, None);
+    }
+    match StallWatch::new(&placement.all_cpus()) {
+        Ok(watch) => (Some(watch), None),
+        Err(why) => {
+            let why = why.to_string();
+            (None, Some(MachineNote::StallsUnwatched { why }.into()))
+        }
     }
 }
 

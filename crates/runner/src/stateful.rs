@@ -2,11 +2,14 @@
 //! [`nicety_search::stateful`] asks for.
 
 mod bench;
+mod filling;
 mod goodput;
 mod removal;
 mod room;
 mod setup_rate;
+mod stalls;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_host::clock;
@@ -15,20 +18,21 @@ use nicety_host::placement::Placement;
 use nicety_host::roots::{ProcRoot, Roots};
 use nicety_model::run::Naming;
 use nicety_model::stateful::{EntryState, Setback, StatefulReport, TableFacts, TableStage};
-use nicety_model::{CellKey, EngineChoice, EngineName, Fps, PathSpec, Plan, SCHEMA};
+use nicety_model::{CellKey, EngineChoice, EngineName, Fps, PathSpec, Plan, SCHEMA, Shape};
 use nicety_netdev::conntrack::Conntrack;
 use nicety_packet::Tuples;
 use nicety_packet::connection::addresses_needed;
 use nicety_paths::{Path, RigSpec, TrackingPath, TrackingSpec};
 use nicety_port::Stop;
 use nicety_port::af_packet::PortSockets;
-use nicety_port::af_packet::connections::Connections;
+use nicety_port::af_packet::connections::{ConnectionFrames, Connections};
 
 use crate::error::RunError;
 use crate::setup_error::SetupError;
-use crate::{builder, setup};
+use crate::{builder, machine, setup};
 
 use bench::Bench;
+use stalls::Watch;
 
 /// Share of the table that setup, removal and goodput fill at most: what is above it belongs to the capacity.
 const ROOM: f64 = 0.9;
@@ -56,6 +60,8 @@ pub struct StatefulWanted {
     pub hosts: u32,
     /// Addresses that their sources are translated to.
     pub addresses: Option<u32>,
+    /// Ports of each that translation has.
+    pub ports: Option<u16>,
     /// Length of a trial.
     pub trial: Duration,
     /// Repeats of each figure.
@@ -116,8 +122,13 @@ impl Stateful {
         if !matches!(&key.path, PathSpec::Routed(ask) if ask.tracks()) {
             return Err(RunError::NoTable(key.path_name()));
         }
-        if !key.shape.is_plain() {
-            return Err(RunError::NotPlainUdp(key.name()));
+        let headers_only = Shape {
+            family: None,
+            protocol: None,
+            ..key.shape
+        };
+        if !headers_only.is_plain() {
+            return Err(RunError::NotOneFrame(key.name()));
         }
         // One more than may stay has to be tried.
         Tuples::new(wanted.most + 1, wanted.hosts, 0)?;
@@ -145,6 +156,8 @@ impl Stateful {
             started: clock::rfc3339(clock::unix_time()),
             path: key.path_name(),
             frame_size_bytes: key.frame_size_bytes.bytes(),
+            family: key.shape.family,
+            protocol: key.shape.protocol,
             trial_s: wanted.trial.as_secs_f64(),
             host,
             table: TableFacts {
@@ -153,6 +166,7 @@ impl Stateful {
             },
             setup: None,
             capacity: None,
+            filling: Vec::new(),
             teardown: Vec::new(),
             goodput: Vec::new(),
             notes: given_up
@@ -186,16 +200,19 @@ impl Stateful {
             ..self.report.table
         };
         let table = Conntrack::open(path.router()).map_err(SetupError::from)?;
+        let (stalls, unwatched) = machine::watch(&self.placement);
+        self.report.notes.extend(unwatched);
         let bench = Bench {
             engine,
-            table,
+            table: Arc::new(table),
             max,
             stop: self.stop.clone(),
+            watch: Watch::new(stalls, &path),
             trial: self.wanted.trial,
             repeats: self.wanted.repeats,
             max_rate: self.wanted.max_rate,
             loss: self.wanted.loss,
-            payload: setup_rate::payload(self.wanted.key.frame_size_bytes),
+            payload: setup_rate::payload(self.wanted.key.frame_size_bytes, &self.wanted.key.shape),
             room: room::usable(max, self.most, ROOM),
             safe: None,
         };
@@ -218,7 +235,8 @@ impl Stateful {
             bench.safe = Some(bench.guess_safe(say)?);
         }
         if wanted(TableStage::Capacity) {
-            let capacity = bench.capacity(self.most, say)?;
+            let (capacity, filling) = bench.capacity(self.most, say)?;
+            self.report.filling = filling;
             if let Some(entries) = capacity.entries.filter(|_| capacity.overflowed.is_some()) {
                 bench.room = bench.room.min((entries as f64 * ROOM) as u64);
             }
@@ -255,6 +273,7 @@ impl Stateful {
         let tuples = Tuples::new(self.most + 1, hosts, 0)?;
         self.report.table.hosts = hosts;
         self.report.table.addresses = if ask.snat() { addresses } else { 0 };
+        self.report.table.ports = self.wanted.ports.filter(|_| ask.snat());
         self.report.table.destination_ports = tuples.destination_ports();
         let spec = TrackingSpec {
             rig: RigSpec {
@@ -263,9 +282,12 @@ impl Stateful {
                 queues: builder::QUEUES,
             },
             ask: ask.clone(),
+            ipv6: self.wanted.key.shape.is_ipv6(),
+            tcp: self.wanted.key.shape.is_tcp(),
             stations: setup::own_stations(),
             hosts,
             addresses,
+            ports: self.wanted.ports,
         };
         Ok(TrackingPath::build(&spec).map_err(SetupError::from)?)
     }
@@ -282,7 +304,12 @@ impl Stateful {
         let seed = u64::from(mark.identification());
         let tuples = Tuples::new(self.most + 1, self.wanted.hosts, seed)?;
         let cpus = setup::cpus(&self.placement);
-        let opened = Connections::new([open(0)?, open(1)?], size, mark, tuples, seed, cpus);
+        let frames = ConnectionFrames {
+            size,
+            shape: self.wanted.key.shape,
+            mark,
+        };
+        let opened = Connections::new([open(0)?, open(1)?], frames, tuples, seed, cpus);
         Ok(opened.map_err(SetupError::from)?)
     }
 }

@@ -1,16 +1,20 @@
 //! Searches over a table of connections (RFC 9693), as values: which rate or fill is next, and what a result says.
 
 mod capacity;
+mod filling;
 mod judge;
 mod rate;
+mod stalled;
 
 use nicety_model::stateful::Figure;
 
 use crate::stats;
 
 pub use capacity::{CapacitySearch, Fill, Held};
+pub use filling::rise;
 pub use judge::{Carried, Opened};
-pub use rate::RateSearch;
+pub use rate::{RateSearch, Trial};
+pub use stalled::{Shortfall, Stalled};
 
 /// Median and extremes of repeats.
 pub fn figure(values: &[f64]) -> Option<Figure> {

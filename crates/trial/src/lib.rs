@@ -33,7 +33,7 @@ use nicety_port::stalls::StallWatch;
 use nicety_port::{Arrivals, Engine, EngineReport, LostFrame, PortError, Rest, Stop, TrialOrder};
 
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
-pub use stalls::STALLED_MAX;
+pub use stalls::{STALLED_MAX, span as stall_span};
 
 /// Looks at the distance of tester and path before a trial, and the pause between two.
 const LOOKS: u32 = 40;

@@ -46,8 +46,8 @@ pub(crate) fn report(
     })
 }
 
-/// The time in which what the path does with a frame may be due to a stall.
-fn span(stall: &Stall) -> Range<u64> {
+/// The time in ns of the monotonic clock in which what the path does with a frame may be due to a stall.
+pub fn span(stall: &Stall) -> Range<u64> {
     stall.ns.start.saturating_sub(BEFORE_NS)..stall.ns.end.saturating_add(AFTER_NS)
 }
 

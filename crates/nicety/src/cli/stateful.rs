@@ -17,6 +17,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety stateful --only setup --trial 200ms --repeats 1
   nicety stateful --only capacity --most 2M
   nicety stateful --hosts 8 --addresses 2   many hosts behind few addresses
+  nicety stateful --html table.html         draw how the table fills, and the goodput
   nicety stateful plan.toml --cell routed,flowtable=on/64/uni
   nicety stateful --json | jq '.setup.per_s'
 
@@ -53,6 +54,9 @@ pub struct StatefulArgs {
     /// Translate their sources to so many addresses. Default: as many as their ports need.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(Tuples::HOSTS_MAX)), help_heading = heading::HOW)]
     pub addresses: Option<u32>,
+    /// Give translation so many ports of each address. Default: all 64512 from 1024 on.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64_512), help_heading = heading::HOW)]
+    pub ports: Option<u16>,
     /// Try no higher rate than this, per second and direction.
     #[arg(long, value_name = "RATE", default_value = "2M", value_parser = rate, help_heading = heading::HOW)]
     pub max_rate: Fps,
@@ -71,6 +75,9 @@ pub struct StatefulArgs {
     /// The format on standard output.
     #[command(flatten)]
     pub format: FormatArgs,
+    /// Write an HTML page to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE", help_heading = heading::OUTPUT)]
+    pub html: Option<PathBuf>,
 }
 
 /// A whole number of connections, with `k` or `M` behind it.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use nicety_guests::bundle::{MIRROR, check_mirror};
+use nicety_guests::bundle::{KernelWish, MIRROR, check_mirror};
 use nicety_lab::setup::LabRequest;
 use nicety_lab::spec::memory_mib;
 use nicety_model::path::VmAccel;
@@ -50,6 +50,7 @@ const RUN_EXAMPLES: &str = "Examples:
   nicety lab run --cpus 4 --memory 8G -- sh -c 'echo 7 > /sys/class/net/eth0/device/sriov_numvfs'
   nicety lab run -- nicety bench plan.toml
   nicety lab run --kernel build/out -- nicety bench plan.toml --json
+  nicety lab run --kernel 6.12 -- uname -r
   nicety lab run -o vf -- nicety bench plan.toml -o vf";
 
 const SHELL_EXAMPLES: &str = "Examples:
@@ -80,15 +81,21 @@ pub struct MachineArgs {
     /// Run the lab's instructions this way. Default: auto.
     #[arg(long, value_name = "NAME", value_parser = words::ACCEL)]
     pub accel: Option<VmAccel>,
-    /// Boot the kernel in DIR: boot/vmlinuz-RELEASE and lib/modules/RELEASE. Default: Debian's.
-    #[arg(long, value_name = "DIR")]
-    pub kernel: Option<PathBuf>,
+    /// Boot an installed kernel, as 6.12, or the one in a directory: boot/vmlinuz-RELEASE and
+    /// lib/modules/RELEASE. Default: Debian's.
+    #[arg(long, value_name = "VERSION|DIR", value_parser = kernel)]
+    pub kernel: Option<KernelWish>,
     /// Keep QEMU and the kernel here. Default: $XDG_CACHE_HOME/nicety, else ~/.cache/nicety.
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,
     /// Fetch them from this Debian mirror.
     #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror)]
     pub mirror: String,
+}
+
+/// `--kernel`: whether a kernel is there is seen later.
+fn kernel(text: &str) -> Result<KernelWish, String> {
+    Ok(KernelWish::read(text))
 }
 
 impl MachineArgs {

@@ -62,6 +62,11 @@ fn every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel() {
         .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr));
     assert!(code <= 1 && report["complete"] == true, "{report}");
     // The kernel's table has room for so few, so it is the tester's limit that is reached.
+    let fill = &report["filling"][0];
+    assert_eq!(fill["connections"], 2000, "{fill}");
+    let points = fill["points"].as_array().unwrap();
+    assert!((1..=120).contains(&points.len()), "{fill}");
+    assert_eq!(points.last().unwrap()["entries"], 2000, "{fill}");
     let capacity = &report["capacity"];
     assert_eq!(capacity["entries"], 2000, "{capacity}");
     assert_eq!(capacity["verdict"], "at-least", "{capacity}");
@@ -72,7 +77,7 @@ fn every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel() {
     match setup["per_s"]["median"].as_f64() {
         Some(rate) => assert!(rate >= 1000.0, "{setup}"),
         None => assert!(
-            ["late", "lost"].contains(&setup["stopped_by"].as_str().unwrap()),
+            ["late", "lost", "stalled"].contains(&setup["stopped_by"].as_str().unwrap()),
             "{setup}"
         ),
     }
@@ -108,7 +113,7 @@ fn every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel() {
 }
 
 #[test]
-#[ignore = "opens half a million connections, half a minute: run it by hand"]
+#[ignore = "the kernel's limit is the host's: it opens half a million connections, a minute; run it by hand"]
 fn a_full_table_is_named_and_no_loss() {
     let test = "a_full_table_is_named_and_no_loss";
     if !once(test) || !nft(test) {
@@ -139,7 +144,6 @@ fn a_full_table_is_named_and_no_loss() {
 }
 
 #[test]
-#[ignore = "opens half a million connections, half a minute: run it by hand"]
 fn a_want_of_ports_for_translation_is_named() {
     let test = "a_want_of_ports_for_translation_is_named";
     if !once(test) || !nft(test) {
@@ -148,16 +152,20 @@ fn a_want_of_ports_for_translation_is_named() {
     let Some(_alone) = in_namespaces() else {
         return;
     };
-    // Three hosts with all their ports are three times as many connections as one address has.
+    // Three hosts open more connections than one address has ports.
     let words = [
         "--only",
         "capacity",
         "--most",
-        "100k",
+        "1500",
         "--hosts",
         "3",
         "--addresses",
         "1",
+        "--ports",
+        "500",
+        "--max-rate",
+        "8k",
         "--json",
     ];
     let ended = stateful(&words).run();
@@ -166,8 +174,109 @@ fn a_want_of_ports_for_translation_is_named() {
     let capacity = &report["capacity"];
     assert_eq!(capacity["stopped_by"], "no-port", "{capacity}");
     let entries = capacity["entries"].as_u64().unwrap();
-    assert!(entries <= 64_512, "{capacity}");
+    // Ports are looked for at random: near the end not every search finds a free one.
+    assert!((1..=500).contains(&entries), "{capacity}");
+    counts_are_equal(&capacity["counts"]);
+    assert_eq!(report["table"]["ports"], 500);
+    // Both the largest fill that stayed and the smallest that did not are drawn.
+    let filling = report["filling"].as_array().unwrap();
+    let held: Vec<&Value> = filling.iter().map(|fill| &fill["held"]).collect();
+    assert_eq!(held, [true, false], "{filling:?}");
+    for fill in filling {
+        let last = fill["points"].as_array().unwrap().last().unwrap();
+        assert!(
+            (1..=500).contains(&last["entries"].as_u64().unwrap()),
+            "{fill}"
+        );
+    }
+}
+
+/// A thousand connections of a plan; nothing where the machine cannot build the path.
+fn thousand(test: &str, only: &str, traffic: &str, path: &str) -> Option<(Value, String)> {
+    if !once(test) || !nft(test) {
+        return None;
+    }
+    let _alone = in_namespaces()?;
+    let dir = tempfile::tempdir().unwrap();
+    let plan =
+        format!("[traffic]\nframe_sizes = [128]\n{traffic}[[path]]\nkind = \"routed\"\n{path}\n");
+    fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let words = [
+        "plan.toml",
+        "--only",
+        only,
+        "--trial",
+        "50ms",
+        "--repeats",
+        "1",
+        "--most",
+        "1000",
+        "--connections",
+        "300",
+        "--max-rate",
+        "4k",
+        "--loss",
+        "10%",
+        "--hosts",
+        "2",
+        "--html",
+        "page.html",
+        "--json",
+    ];
+    let ended = stateful(&words).dir(dir.path()).run();
+    if ended.code() == 3 {
+        let why = ended.stderr.lines().last().unwrap_or_default();
+        println!("SKIP {test}: {why}");
+        return None;
+    }
+    let report: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr));
+    assert_eq!(report["capacity"]["entries"], 1000, "{report}");
+    counts_are_equal(&report["capacity"]["counts"]);
+    assert_eq!(report["capacity"]["counts"]["answered"], 1000, "{report}");
+    let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
+    Some((report, page))
+}
+
+#[test]
+fn a_short_cut_keeps_a_table_that_is_measured_and_drawn() {
+    let test = "a_short_cut_keeps_a_table_that_is_measured_and_drawn";
+    let Some((report, page)) = thousand(test, "capacity,goodput", "", "flowtable = \"on\"") else {
+        return;
+    };
+    assert_eq!(report["path"], "routed,flowtable=on");
+    // Nothing is translated.
+    assert_eq!(report["table"]["addresses"], 0);
+    let goodput = report["goodput"].as_array().unwrap();
+    assert_eq!(goodput.len(), 4, "{report}");
+    for of in goodput {
+        counts_are_equal(&of["counts"]);
+        assert_eq!(of["kernel_after"], of["counts"]["kernel"], "{of}");
+    }
+    assert!(page.contains("How the table fills"));
+    assert!(page.contains("1,000 opened, and all stay"));
+}
+
+#[test]
+fn connections_of_ipv6_are_translated_and_counted() {
+    let test = "connections_of_ipv6_are_translated_and_counted";
+    let Some((report, _)) = thousand(test, "capacity", "family = \"ipv6\"\n", "nat = \"snat\"")
+    else {
+        return;
+    };
+    assert_eq!(report["family"], "ipv6");
     assert_eq!(report["table"]["addresses"], 1);
+}
+
+#[test]
+fn connections_of_tcp_are_picked_up_and_counted() {
+    let test = "connections_of_tcp_are_picked_up_and_counted";
+    let Some((report, page)) = thousand(test, "capacity", "protocol = \"tcp\"\n", "nat = \"snat\"")
+    else {
+        return;
+    };
+    assert_eq!(report["protocol"], "tcp");
+    assert!(page.contains("ipv4, tcp"));
 }
 
 #[test]
@@ -182,8 +291,9 @@ fn a_path_without_a_table_and_nonsense_are_refused() {
     };
     plan("bridge.toml", "[[path]]\nkind = \"bridge\"\n");
     plan("plain.toml", "[[path]]\nkind = \"routed\"\nrules = 10\n");
-    let tcp = "[traffic]\nframe_sizes = [128]\nprotocol = \"tcp\"\n[[path]]\nkind = \"routed\"\nnat = \"snat\"\n";
-    fs::write(dir.path().join("tcp.toml"), tcp).unwrap();
+    let dscp =
+        "[traffic]\nframe_sizes = [128]\ndscp = 46\n[[path]]\nkind = \"routed\"\nnat = \"snat\"\n";
+    fs::write(dir.path().join("dscp.toml"), dscp).unwrap();
     for (words, line) in [
         (
             &["bridge.toml"][..],
@@ -194,8 +304,8 @@ fn a_path_without_a_table_and_nonsense_are_refused() {
             "routed,rules=10 keeps no table of connections; write a path with kind = \"routed\" and nat = \"snat\" or flowtable = \"on\", or leave the plan out",
         ),
         (
-            &["tcp.toml"],
-            "routed,nat=snat/128/uni/tcp: connections are of IPv4 and UDP, with frames of one size; leave mixes, family, protocol, dscp and vlan out of [traffic]",
+            &["dscp.toml"],
+            "routed,nat=snat/128/uni/dscp=46: frames of connections have one size and no tags; leave imix, dscp, vlan, popularity and new_flows_per_s out of [traffic]",
         ),
         (
             &["--max-rate", "10"],

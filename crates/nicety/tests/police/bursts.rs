@@ -92,7 +92,7 @@ fn a_tenant_sends_twice_its_cap_until_its_credit_is_spent_and_again_after_a_rest
     let table = uplink.police(&["status"]).run();
     let table = table.assert_code(0).stdout.clone();
     assert!(
-        table.contains("burst credit") && table.contains("3.0 of 3.0 s"),
+        table.contains("burst credit") && table.matches("3.0 s").count() >= 2,
         "{table}"
     );
     let explained = uplink.police(&["explain", "a"]).run();

@@ -111,6 +111,30 @@ impl MixedExpect {
         }
     }
 
+    /// Addresses and ports of a frame with these headers, whoever sent it; those of IPv6 as the ones of IPv4 that they
+    /// stand for.
+    pub fn flow_of(&self, frame: &[u8]) -> Option<Flow> {
+        let (ether_type, packet) = behind_tags(frame)?;
+        if ether_type != self.ether_type {
+            return None;
+        }
+        let (source, destination, protocol) = if self.ipv6 {
+            let ip = Ipv6Header::new(packet)?;
+            let next = ip.next_header();
+            (flow::v4(ip.source())?, flow::v4(ip.destination())?, next)
+        } else {
+            let ip = Ipv4Header::new(packet)?;
+            (ip.source(), ip.destination(), ip.protocol())
+        };
+        let [s0, s1, d0, d1] = *packet.get(self.ip..)?.first_chunk()?;
+        (protocol == self.protocol).then_some(Flow {
+            source,
+            destination,
+            source_port: u16::from_be_bytes([s0, s1]),
+            destination_port: u16::from_be_bytes([d0, d1]),
+        })
+    }
+
     fn read(&self, packet: &[u8]) -> Option<Read> {
         if self.ipv6 {
             let ip = Ipv6Header::new(packet)?;

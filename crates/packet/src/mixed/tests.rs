@@ -227,3 +227,50 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_frame_has_the_flow_that_it_is_given() {
+    let given = Flow {
+        source: std::net::Ipv4Addr::new(198, 18, 255, 1),
+        destination: std::net::Ipv4Addr::new(198, 19, 1, 1),
+        source_port: 1024,
+        destination_port: 10_007,
+    };
+    for shape in shapes() {
+        let template = MixedTemplate::new(spec(512, shape)).unwrap();
+        let stamp = stamp(3);
+        let mut buffer = vec![0; 9100];
+        let place = template.place(stamp.sequence);
+        template.prepare(place, &mut buffer).unwrap();
+        let bytes = template.stamp_flow(&mut buffer, &stamp, given).unwrap();
+        buffer.truncate(bytes);
+        let expect = template.expect();
+        assert_eq!(expect.flow_of(&buffer), Some(given), "{shape:?}");
+        assert_eq!(
+            expect.classify(&buffer, CheckCorruption::Full),
+            Seen::Ours(stamp),
+            "{shape:?}"
+        );
+        // Of other headers it is none.
+        let other = Shape {
+            family: match shape.family {
+                None => Some(Family::Ipv6),
+                Some(_) => None,
+            },
+            ..shape
+        };
+        let other = MixedTemplate::new(spec(512, other)).unwrap().expect();
+        assert_eq!(other.flow_of(&buffer), None, "{shape:?}");
+    }
+}
+
+#[test]
+fn addresses_of_ipv6_stand_for_one_of_ipv4() {
+    for address in [[198, 18, 0, 1], [198, 18, 255, 254], [198, 19, 1, 1]] {
+        let address = std::net::Ipv4Addr::from(address);
+        assert_eq!(crate::flow::v4(v6(address)), Some(address));
+    }
+    for other in ["2001:2:0:c::1", "2001:2:1:a::1", "2001:2:0:a::1:0:1", "::1"] {
+        assert_eq!(crate::flow::v4(other.parse().unwrap()), None, "{other}");
+    }
+}

@@ -17,11 +17,21 @@ const TRANSLATED_V6: &str = "2001:2:0:a::ffff:fffe";
 
 /// The script: one table that goes with the namespace.
 pub(super) fn script(ask: &RoutedParams, ipv6: bool) -> String {
-    translating(ask, ipv6, if ipv6 { TRANSLATED_V6 } else { TRANSLATED_V4 })
+    let to = if ipv6 {
+        format!("snat ip6 to {TRANSLATED_V6}")
+    } else {
+        format!("snat ip to {TRANSLATED_V4}")
+    };
+    translating(ask, ipv6, "udp", &to)
 }
 
-/// The same with other words for what source addresses are translated to.
-pub(super) fn translating(ask: &RoutedParams, ipv6: bool, to: &str) -> String {
+/// The same for packets of `transport`, with another statement that translates.
+pub(super) fn translating(
+    ask: &RoutedParams,
+    ipv6: bool,
+    transport: &str,
+    translate: &str,
+) -> String {
     let ip = if ipv6 { "ip6" } else { "ip" };
     let mut text = String::from("table inet nicety {\n");
     // Writing to a string does not fail.
@@ -30,7 +40,11 @@ pub(super) fn translating(ask: &RoutedParams, ipv6: bool, to: &str) -> String {
         "  chain forward {\n    type filter hook forward priority filter; policy accept;\n",
     );
     if ask.flowtable() {
-        text.push_str("    meta l4proto { tcp, udp } flow add @fast\n");
+        let _ = writeln!(
+            text,
+            "    {ip} {} {transport} flow add @fast",
+            protocol(ipv6)
+        );
     }
     match ask.lookup() {
         Lookup::Linear => {
@@ -49,7 +63,7 @@ pub(super) fn translating(ask: &RoutedParams, ipv6: bool, to: &str) -> String {
         let _ = writeln!(
             text,
             "  chain translate {{\n    type nat hook postrouting priority srcnat; policy accept;\n    \
-             oifname \"{}\" {ip} saddr {}/{} snat {ip} to {to}\n  }}",
+             oifname \"{}\" {ip} saddr {}/{} {translate}\n  }}",
             b.interface, a.network.address, a.network.bits
         );
     }
@@ -75,6 +89,10 @@ fn declare(text: &mut String, ask: &RoutedParams, ipv6: bool) -> std::fmt::Resul
         )?;
     }
     Ok(())
+}
+
+pub(super) fn protocol(ipv6: bool) -> &'static str {
+    if ipv6 { "nexthdr" } else { "protocol" }
 }
 
 fn dropped(count: u32, ipv6: bool) -> impl Iterator<Item = String> {

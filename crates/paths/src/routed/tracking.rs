@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use nicety_model::path::RoutedParams;
 use nicety_netdev::link::Mac;
@@ -21,9 +21,11 @@ use crate::tool::NFT;
 const SETTINGS: &str = "/proc/sys/net/netfilter";
 /// Longer than any measurement (RFC 9693 §4.4: time-outs must not remove connections meanwhile).
 const TIMEOUT_S: u32 = 86_400;
-/// First host of side A, and the address that its packets get.
-const HOST: u32 = u32::from_be_bytes([198, 18, 0, 1]);
-const TRANSLATED: u32 = u32::from_be_bytes([198, 18, 255, 1]);
+/// First host of side A, and the address that its packets get: the last two bytes of either.
+const HOST: u16 = 1;
+const TRANSLATED: u16 = 0xff01;
+/// First port that translation has.
+const FIRST_PORT: u16 = 1024;
 
 /// A router whose table is measured.
 #[derive(Debug, Clone)]
@@ -32,12 +34,18 @@ pub struct TrackingSpec {
     pub rig: RigSpec,
     /// What it does; rules and short cuts count as they do elsewhere.
     pub ask: RoutedParams,
+    /// IP version of connections.
+    pub ipv6: bool,
+    /// Connections of TCP; else of UDP.
+    pub tcp: bool,
     /// The tester's stations at ports A and B.
     pub stations: [Mac; 2],
     /// Hosts of side A, 1 to 250.
     pub hosts: u32,
     /// Addresses that sources are translated to, 1 to 250: host `n` gets address `n mod addresses`.
     pub addresses: u32,
+    /// Ports of each address that translation has, the first from 1024 on; without it all of them.
+    pub ports: Option<u16>,
 }
 
 /// What the kernel says about the table.
@@ -47,7 +55,7 @@ pub struct TableFacts {
     pub most: u64,
     /// Hash buckets of all namespaces together.
     pub buckets: u64,
-    /// Seconds after which an entry of UDP without an answer is forgotten, and one with answers.
+    /// Seconds after which an entry without an answer is forgotten, and one with answers.
     pub timeouts_s: [u32; 2],
 }
 
@@ -66,11 +74,11 @@ impl TrackingPath {
     pub fn build(spec: &TrackingSpec) -> Result<Self, PathError> {
         NFT.find()?;
         let mut rig = Rig::build("routed", &spec.rig)?;
-        networks::connect(&rig.dut, spec.stations, false)?;
+        networks::connect(&rig.dut, spec.stations, spec.ipv6)?;
         let script = script(spec);
         NFT.run(&rig.dut.ns, &["-f", "-"], &script)
             .map_err(|error| lacking(error, &spec.ask))?;
-        let table = rig.dut.ns.run(settings)??;
+        let table = rig.dut.ns.run(|| settings(spec.tcp))??;
         rig.joined(false);
         Ok(Self { rig, table })
     }
@@ -98,7 +106,7 @@ impl Path for TrackingPath {
 
 /// The rules of the path, and a table that lets nobody open connections from side B.
 fn script(spec: &TrackingSpec) -> String {
-    let mut text = rules::translating(&spec.ask, false, &translated(spec));
+    let mut text = rules::translating(&spec.ask, spec.ipv6, transport(spec), &translated(spec));
     text.push_str(
         "table inet nicety_guard {\n  chain forward {\n    type filter hook forward priority filter - 1; \
          policy accept;\n    iifname \"d1\" ct state new drop\n  }\n}\n",
@@ -106,33 +114,83 @@ fn script(spec: &TrackingSpec) -> String {
     text
 }
 
-/// What sources become: an address for each host where there are several, because the kernel would choose by a hash.
+fn transport(spec: &TrackingSpec) -> &'static str {
+    if spec.tcp { "tcp" } else { "udp" }
+}
+
+fn ip(spec: &TrackingSpec) -> &'static str {
+    if spec.ipv6 { "ip6" } else { "ip" }
+}
+
+/// The statement that translates sources, to the ports that they may have.
 fn translated(spec: &TrackingSpec) -> String {
-    let address = |host: u32| Ipv4Addr::from(TRANSLATED + host % spec.addresses.max(1));
-    if spec.hosts.max(1) == 1 || spec.addresses <= 1 {
-        return address(0).to_string();
+    let (ip, address) = (ip(spec), address(spec));
+    match spec.ports {
+        None => format!("snat {ip} to {address}"),
+        Some(count) => {
+            let last = FIRST_PORT.saturating_add(count.saturating_sub(1));
+            // Ports are those of a protocol.
+            format!(
+                "{ip} {} {} snat {ip} to {address}:{FIRST_PORT}-{last}",
+                rules::protocol(spec.ipv6),
+                transport(spec)
+            )
+        }
     }
-    let mut text = String::from("ip saddr map {");
+}
+
+/// An address for each host where there are several, because the kernel would choose by a hash.
+fn address(spec: &TrackingSpec) -> String {
+    let number = |host: u32| (host % spec.addresses.max(1)) as u16;
+    let address = |host: u32| side_a(spec.ipv6, TRANSLATED + number(host));
+    if spec.hosts.max(1) == 1 || spec.addresses <= 1 {
+        // Ports may follow.
+        return match address(0) {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        };
+    }
+    let mut text = format!("{} saddr map {{", ip(spec));
     for host in 0..spec.hosts {
         let comma = if host == 0 { "" } else { "," };
         // Writing to a string does not fail.
         let _ = write!(
             text,
             "{comma} {} : {}",
-            Ipv4Addr::from(HOST + host),
+            side_a(spec.ipv6, HOST + host as u16),
             address(host)
         );
     }
     text + " }"
 }
 
+/// An address of side A, in IPv6 with the host's part of the other.
+fn side_a(ipv6: bool, host: u16) -> IpAddr {
+    let [high, low] = host.to_be_bytes();
+    match ipv6 {
+        true => Ipv6Addr::new(0x2001, 2, 0, 0xa, 0, 0, 0, host).into(),
+        false => Ipv4Addr::new(198, 18, high, low).into(),
+    }
+}
+
 /// Lets entries of the calling thread's namespace live, and reads what there is. An old kernel keeps these settings
 /// from an ordinary user's namespaces: then they are as they are, and said.
-fn settings() -> Result<TableFacts, PathError> {
-    let ages = [
-        "nf_conntrack_udp_timeout",
-        "nf_conntrack_udp_timeout_stream",
-    ];
+fn settings(tcp: bool) -> Result<TableFacts, PathError> {
+    let ages = match tcp {
+        true => [
+            "nf_conntrack_tcp_timeout_unacknowledged",
+            "nf_conntrack_tcp_timeout_established",
+        ],
+        false => [
+            "nf_conntrack_udp_timeout",
+            "nf_conntrack_udp_timeout_stream",
+        ],
+    };
+    if tcp {
+        // Segments that say the same again are taken for sent again.
+        let path = format!("{SETTINGS}/nf_conntrack_tcp_timeout_max_retrans");
+        let _ = fs::write(path, TIMEOUT_S.to_string());
+    }
     let mut timeouts_s = [0; 2];
     for (name, seconds) in ages.iter().zip(&mut timeouts_s) {
         let path = format!("{SETTINGS}/{name}");
@@ -173,19 +231,66 @@ mod tests {
                 ..RoutedParams::default()
             },
             stations: [Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2])],
+            ipv6: false,
+            tcp: false,
             hosts,
             addresses,
+            ports: None,
         }
     }
 
     #[test]
     fn hosts_share_addresses_in_turn() {
-        assert_eq!(translated(&spec(1, 1)), "198.18.255.1");
-        assert_eq!(translated(&spec(5, 1)), "198.18.255.1");
+        assert_eq!(address(&spec(1, 1)), "198.18.255.1");
+        assert_eq!(address(&spec(5, 1)), "198.18.255.1");
         assert_eq!(
-            translated(&spec(3, 2)),
+            address(&spec(3, 2)),
             "ip saddr map { 198.18.0.1 : 198.18.255.1, 198.18.0.2 : 198.18.255.2, 198.18.0.3 : 198.18.255.1 }"
         );
+    }
+
+    #[test]
+    fn ports_are_a_part_of_those_from_1024_on() {
+        let with = |addresses, ports| TrackingSpec {
+            ports: Some(ports),
+            ..spec(2, addresses)
+        };
+        let one = "ip protocol udp snat ip to 198.18.255.1:1024-1024";
+        assert_eq!(translated(&with(1, 1)), one);
+        assert!(translated(&with(1, 64_512)).ends_with("198.18.255.1:1024-65535"));
+        assert!(translated(&with(2, 500)).ends_with("198.18.255.2 }:1024-1523"));
+    }
+
+    #[test]
+    fn other_headers_have_words_of_their_own() {
+        let six = TrackingSpec {
+            ipv6: true,
+            tcp: true,
+            ports: Some(500),
+            ..spec(1, 1)
+        };
+        assert_eq!(
+            translated(&six),
+            "ip6 nexthdr tcp snat ip6 to [2001:2:0:a::ff01]:1024-1523"
+        );
+        let two = TrackingSpec {
+            hosts: 2,
+            addresses: 2,
+            ports: None,
+            ..six
+        };
+        assert_eq!(
+            translated(&two),
+            "snat ip6 to ip6 saddr map { 2001:2:0:a::1 : 2001:2:0:a::ff01, 2001:2:0:a::2 : 2001:2:0:a::ff02 }"
+        );
+        let fast = TrackingSpec {
+            ask: RoutedParams {
+                flowtable: Some(nicety_model::path::OnOff::On),
+                ..RoutedParams::default()
+            },
+            ..two
+        };
+        assert!(script(&fast).contains("ip6 nexthdr tcp flow add @fast"));
     }
 
     #[test]

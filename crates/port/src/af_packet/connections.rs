@@ -1,26 +1,30 @@
 //! A tester of tables of connections (RFC 9693): side A opens connections, side B keeps what it sees of them in a
 //! table of its own, and answers each.
 //!
-//! Frames are those of the `af_packet` engine, with four-tuples of [`Tuples`]. The table holds what translation made
+//! Frames are those of the `af_packet` engine, of IPv4 or IPv6 and UDP or TCP, with four-tuples of [`Tuples`]. Those of
+//! TCP acknowledge data from the first on: connection tracking picks them up as connections under way
+//! (`nf_conntrack_tcp_loose`). The table holds what translation made
 //! of each source, so that answers go where the first frame seemed to come from, and side A sees whether they were
 //! translated back to the connection's own addresses.
 
+mod frames;
 mod poll;
 mod table;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use nicety_model::{Direction, Fps, FrameSize};
-use nicety_packet::{Expect, Flow, Order, RunMark, Side, Template, Tuples};
+use nicety_model::{Direction, Fps, FrameSize, Shape};
+use nicety_packet::{Flow, Order, RunMark, Tuples};
 
-use super::{PortSockets, TrafficSpec, template};
+use super::{PortSockets, TrafficSpec};
 use crate::clock::monotonic_ns;
 use crate::engine::Stop;
 use crate::error::{PortError, PortFault};
 use crate::pace::{Arrears, Pacer};
 use crate::sending::LEAD;
 
+use frames::{Made, Wanted};
 use poll::{In, Out, Shared, Task};
 use table::{Access, Table};
 
@@ -93,12 +97,23 @@ pub struct PhaseReport {
     pub interrupted: bool,
 }
 
+/// What the frames of connections are like.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionFrames {
+    /// Size of all.
+    pub size: FrameSize,
+    /// IP version and the header behind it; sizes, tags and popularity have no meaning here.
+    pub shape: Shape,
+    /// Whose frames they are.
+    pub mark: RunMark,
+}
+
 /// The two sides.
 #[derive(Debug)]
 pub struct Connections {
     ports: [PortSockets; 2],
-    templates: [Template; 2],
-    expect: Expect,
+    frames: [Made; 2],
+    wanted: Wanted,
     tuples: Tuples,
     /// Connections by the order in which frames follow each other on open ones.
     seed: u64,
@@ -114,24 +129,20 @@ impl Connections {
     /// When frames of this size cannot be made for the ports.
     pub fn new(
         ports: [PortSockets; 2],
-        size: FrameSize,
-        mark: RunMark,
+        frames: ConnectionFrames,
         tuples: Tuples,
         seed: u64,
         cpus: Vec<Option<u32>>,
     ) -> Result<Self, PortError> {
         let traffic = TrafficSpec {
-            mark,
-            ..TrafficSpec::plain(size, Direction::Bi)
+            shape: frames.shape,
+            mark: frames.mark,
+            ..TrafficSpec::plain(frames.size, Direction::Bi)
         };
-        let [a, b] = [&ports[0].spec, &ports[1].spec];
-        let templates = [
-            template(a, b.mac, traffic, Side::A)?,
-            template(b, a.mac, traffic, Side::B)?,
-        ];
+        let frames = Made::both([&ports[0].spec, &ports[1].spec], traffic)?;
         Ok(Self {
-            expect: templates[0].expect(),
-            templates,
+            wanted: frames[0].wanted(),
+            frames,
             ports,
             tuples,
             seed,
@@ -186,7 +197,7 @@ impl Connections {
             trial: self.trial,
             tuples: self.tuples,
             order: (order.phase != Phase::Open).then_some(shuffled),
-            expect: self.expect,
+            wanted: self.wanted.clone(),
         };
         let ways = self.work(sends, frames, order, start_ns, &shared)?;
         let mut report = PhaseReport {
@@ -241,7 +252,7 @@ impl Connections {
             outs.push(Out::new(
                 side,
                 tx,
-                &self.templates[side],
+                &self.frames[side],
                 pacer(),
                 known.filter(|_| side == 1),
             )?);

@@ -24,6 +24,8 @@ pub(crate) struct More {
     pub(crate) unit: String,
     /// Unit of the exact number, where the text has another one.
     pub(crate) exact_unit: &'static str,
+    /// What programs read in place of a word, where numbers are expected; nothing where there is no number.
+    pub(crate) exact: Option<&'static str>,
     /// What the number is known to, for who has no room for a column of it.
     pub(crate) interval: Option<String>,
     /// Verdicts that the number rests on.
@@ -77,16 +79,25 @@ impl Cell {
 
     /// A rate in bit/s: in words, and for programs as the number of this unit.
     pub(crate) fn rate(bps: impl Into<Option<f64>>) -> Self {
-        let mut cell = Self::sorted(bps, readable);
-        cell.more().exact_unit = "bit/s";
+        Self::sorted(bps, readable).exact_unit("bit/s")
+    }
+
+    /// A word in place of a number, and what programs read there: a number, or nothing.
+    pub(crate) fn word(word: impl Into<Self>, exact: &'static str) -> Self {
+        let mut cell = word.into();
+        cell.more().exact = Some(exact);
         cell
+    }
+
+    /// With the unit that programs are told.
+    pub(crate) fn exact_unit(mut self, unit: &'static str) -> Self {
+        self.more().exact_unit = unit;
+        self
     }
 
     /// Bytes: in words, and for programs as their number.
     pub(crate) fn bytes(bytes: u64) -> Self {
-        let mut cell = Self::sorted(bytes as f64, crate::bill::bytes);
-        cell.more().exact_unit = "bytes";
-        cell
+        Self::sorted(bytes as f64, crate::bill::bytes).exact_unit("bytes")
     }
 
     pub(crate) fn count(value: u64) -> Self {

@@ -116,6 +116,7 @@ fn named(name: &str, tables: &[&Table]) -> String {
 /// The number where a field has one, else its text.
 fn raw(cell: &Cell) -> String {
     match cell.value {
+        _ if cell.extras().exact.is_some() => cell.extras().exact.unwrap_or_default().to_owned(),
         Some(value) => value.to_string(),
         None if cell.is_absent() => String::new(),
         None => cell.text.clone(),

@@ -110,8 +110,8 @@ pub struct Table {
     pub(crate) names: Vec<String>,
     /// Headings over rows that belong together, in terminals: one for each row, or none.
     pub(crate) headings: Vec<String>,
-    /// First columns that the headings say.
-    pub(crate) headed: usize,
+    /// Columns that the headings say.
+    pub(crate) headed: Vec<&'static str>,
     /// Columns given up at narrow widths, first one first.
     pub(crate) narrow: Vec<(String, Narrow)>,
     /// Whether a terminal breaks fields of [`Kind::Wide`]; the first column must not be empty then.

@@ -274,7 +274,7 @@ impl Page {
         let mut under = "";
         for (at, row) in table.rows.iter().enumerate() {
             // Names say what headings do that stand for columns.
-            let heading = table.headings.get(at).filter(|_| table.headed == 0);
+            let heading = table.headings.get(at).filter(|_| table.headed.is_empty());
             if let Some(heading) = heading.filter(|heading| *heading != under) {
                 under = heading;
                 self.prose(0, heading, FAINT);
@@ -392,10 +392,11 @@ impl Shown {
         let mut headings: Vec<&String> = table.headings.iter().collect();
         headings.dedup();
         let one_each = headings.len() > 1 && headings.len() == table.rows.len();
-        if table.headed > 0 {
+        if !table.headed.is_empty() {
             shown.headed = !(one_each && fits(&shown.columns));
             if shown.headed {
-                shown.columns.retain(|at| *at >= table.headed);
+                let said = |at: &usize| table.headed.contains(&&*table.head[*at].0);
+                shown.columns.retain(|at| !said(at));
             }
         }
         for (name, _) in &table.narrow {

@@ -37,6 +37,6 @@ addEventListener("DOMContentLoaded", () => {
         if (!row.hidden) shown++;
       }
     }
-    said.textContent = words.length ? `${shown.toLocaleString("en")} rows` : "";
+    said.textContent = words.length ? `${shown.toLocaleString("en")} ${shown === 1 ? "row" : "rows"}` : "";
   });
 });

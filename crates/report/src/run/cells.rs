@@ -28,9 +28,9 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
         "Throughput of every result",
         rows.iter().copied(),
         columns![|g|
+            "cell" Place: cell(g).map(|number| *number);
             "path" Name: Cell::from(path(g)).anchored(figure::anchor("result", g.name), g.name);
             "direction" Text: g.key.direction;
-            "cell" Place: cell(g).map(|number| Cell::count(*number));
             "bytes" Number: bytes(g);
             "frames/s" Main: Cell::from(g.fps_text()).by(g.throughput_fps()).interval(g.interval_text());
             "interval" Number: Cell::of(g.interval_text()).details(g.half_width_text());
@@ -56,7 +56,6 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             ("min to max", Listed),
             ("p50 µs", Named),
             ("cv", Listed),
-            ("cell", Named),
             ("p99 µs", Named),
             ("Mbit/s", Named),
             ("loss", Named),
@@ -65,6 +64,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             ("capacity", Named),
             (held, Named),
             ("interval", Named),
+            ("cell", Named),
         ]);
     table.whole = true;
     if medium == Medium::Terminal {
@@ -73,7 +73,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             .iter()
             .map(|g| format!("{}, {}", path(g), pick::direction(g.key.direction)))
             .collect();
-        table.headed = 2;
+        table.headed = vec!["path", "direction"];
     }
     if medium == Medium::Page {
         // Beside the throughput the verdict stays in sight when a narrow screen cuts the table off.

@@ -1,6 +1,8 @@
 use nicety_model::SCHEMA;
 use nicety_model::run::Fingerprint;
-use nicety_model::stateful::{Capacity, Goodput, SetupRate, TableFacts, Teardown};
+use nicety_model::stateful::{
+    Capacity, FillPoint, Filling, Goodput, SetupRate, TableFacts, Teardown,
+};
 
 use super::*;
 
@@ -30,6 +32,8 @@ fn report() -> StatefulReport {
         started: "2026-01-01T00:00:00Z".to_owned(),
         path: "routed,nat=snat".to_owned(),
         frame_size_bytes: 64,
+        family: None,
+        protocol: None,
         trial_s: 1.0,
         host: Fingerprint::default(),
         table: TableFacts {
@@ -39,6 +43,7 @@ fn report() -> StatefulReport {
             timeout_s: 86_400,
             hosts: 1,
             addresses: 1,
+            ports: None,
             destination_ports: 17,
         },
         setup: Some(SetupRate {
@@ -47,6 +52,7 @@ fn report() -> StatefulReport {
             stopped_by: Some(Setback::Lost),
             counts: counts(182_000),
             trials: 31,
+            spoiled: Some(2),
         }),
         capacity: Some(Capacity {
             entries: Some(262_144),
@@ -57,6 +63,18 @@ fn report() -> StatefulReport {
             counts: counts(262_144),
             fills: 8,
         }),
+        filling: [(262_144, true), (262_145, false)]
+            .map(|(connections, held)| Filling {
+                connections,
+                held,
+                points: (0..=10)
+                    .map(|n| FillPoint {
+                        s: n as f64 * 0.2,
+                        entries: n * 26_214,
+                    })
+                    .collect(),
+            })
+            .into(),
         teardown: vec![Teardown {
             entries: 235_929,
             per_s: figure(1.9e6),
@@ -76,6 +94,7 @@ fn report() -> StatefulReport {
                 counts: counts(entries),
                 kernel_after: entries,
                 trials: 30,
+                spoiled: Some(0),
             })
             .into(),
         notes: Vec::new(),
@@ -85,10 +104,18 @@ fn report() -> StatefulReport {
 
 fn text(report: &StatefulReport) -> String {
     let options = crate::Options {
-        width: 100,
+        width: 400,
         colour: false,
     };
-    page(report).text(options, true)
+    let mut out = Vec::new();
+    crate::table(report, &mut out, options).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
+    let mut out = Vec::new();
+    render(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
 }
 
 #[test]
@@ -100,7 +127,7 @@ fn every_figure_has_a_sentence() {
         "235,929 connections are removed in 124 ms: 1.90 M",
         "; on 235 it is 400 k.",
         "sysctl net.netfilter.nf_conntrack_max=524288",
-        "Table: 262,144 entries at most (nf_conntrack_max), 262,144 hash buckets, 256 B an entry.",
+        "262,144 entries at most (nf_conntrack_max), 262,144 hash buckets, 256 B an entry.",
         "goodput, both ways",
     ] {
         assert!(text.contains(line), "{line}: {text}");
@@ -136,10 +163,67 @@ fn a_want_of_ports_is_said_with_the_remedy() {
 
 #[test]
 fn numbers_are_bare_in_csv() {
-    let csv = page(&report()).csv(true).unwrap();
+    let csv = rendered(|out| csv(&report(), out));
+    let rows: Vec<&str> = csv.lines().collect();
     assert!(
-        csv.lines()
-            .any(|line| line.starts_with("figures,capacity,")),
+        rows[0].starts_with("of,connections,median,low,high,repeats,unit,"),
         "{csv}"
     );
+    assert_eq!(
+        rows[1],
+        "setup,,182000,178360,183820,3,connections/s,,31,2,ok,lost,182000,182000,182000,182000,182000"
+    );
+    assert!(
+        rows[2].starts_with("capacity,,262144,262144,262144,1,connections,"),
+        "{csv}"
+    );
+    assert!(rows[4].contains(",23.6,30,0,ok,lost,235,"), "{csv}");
+}
+
+#[test]
+fn a_page_has_the_answer_first_and_draws_filling_and_goodput() {
+    let page = rendered(|out| crate::html(&report(), out));
+    let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what}: {page}"));
+    let answer = at("The router opens 182 k");
+    let drawn = at("id=\"chart-How-the-table-fills\"");
+    let goodput = at("id=\"chart-Goodput-on-few-and-many-connections\"");
+    let table = at("id=\"counts\"");
+    assert!(answer < drawn && drawn < goodput && goodput < table);
+    for said in [
+        "2.00 s: 262,140 entries of 262,145",
+        "262,144 opened, and all stay",
+        "nf_conntrack_max</text>",
+        "400 k frames/s, both ways together, answered on 235 connections",
+    ] {
+        assert!(page.contains(said), "{said}");
+    }
+    let markdown = rendered(|out| crate::markdown(&report(), out));
+    assert!(
+        markdown.starts_with("# Table of connections of"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("| setup |"), "{markdown}");
+    // Without fills and goodput nothing is drawn.
+    let bare = StatefulReport {
+        filling: Vec::new(),
+        goodput: Vec::new(),
+        ..report()
+    };
+    let page = rendered(|out| crate::html(&bare, out));
+    assert!(!page.contains("<svg viewBox"), "{page}");
+}
+
+#[test]
+fn a_machine_that_never_stood_still_is_named() {
+    let mut report = report();
+    let setup = report.setup.as_mut().unwrap();
+    (setup.stopped_by, setup.verdict) = (Some(Setback::Stalled), TableVerdict::AtLeast);
+    let text = text(&report);
+    for line in [
+        "at least 182 k connections per second",
+        "Above that a CPU stood still or worked for another program in every trial.",
+        "give the machine more CPUs",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
 }

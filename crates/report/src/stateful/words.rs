@@ -20,6 +20,7 @@ pub fn meaning(setback: Setback) -> &'static str {
         Setback::Miscounted => "the kernel has another number of entries than arrived",
         Setback::Late => "the tester was late",
         Setback::TesterDropped => "the tester itself lost frames",
+        Setback::Stalled => "a CPU stood still or worked for another program in every trial",
     }
 }
 
@@ -73,6 +74,9 @@ fn setup(of: &SetupRate) -> String {
     };
     let rate = around(per_s, "connections per second");
     match (of.verdict, why) {
+        (TableVerdict::AtLeast, Some(why)) if of.stopped_by == Some(Setback::Stalled) => {
+            format!("The router opens at least {rate}. Above that {why}.")
+        }
         (TableVerdict::AtLeast, _) => {
             format!("The router opens at least {rate}: the tester sends no faster.")
         }
@@ -141,7 +145,8 @@ fn teardown(of: &Teardown) -> String {
     }
 }
 
-fn time(seconds: f64) -> String {
+/// A time in three digits.
+pub(super) fn time(seconds: f64) -> String {
     match seconds < 1.0 {
         true => format!("{} ms", number::significant(seconds * 1e3, 3)),
         false => format!("{} s", number::significant(seconds, 3)),
@@ -236,10 +241,16 @@ pub(super) fn notes(report: &StatefulReport) -> Vec<String> {
     }
     if stopped(Setback::NoPort) {
         lines.push(format!(
-            "Translation has {} ports of each address, for each port of a destination. More addresses: --addresses {}.",
-            number::count(PORTS),
+            "Translation has {} of each address, for each port of a destination. More addresses: --addresses {}.",
+            plural(table.ports.map_or(PORTS, u64::from), "port"),
             table.hosts.max(table.addresses + 1)
         ));
+    }
+    if stopped(Setback::Stalled) {
+        lines.push(
+            "Other programs or the hypervisor had the CPUs of tester and path: stop them, or give the machine more CPUs."
+                .to_owned(),
+        );
     }
     if stopped(Setback::LongChain) {
         lines.push(

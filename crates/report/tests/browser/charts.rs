@@ -20,7 +20,7 @@ fn points_say_their_values_when_they_are_reached() {
     let Some((mut browser, pages, _dir)) = start(test) else {
         return;
     };
-    for name in ["rich", "policed", "trend"] {
+    for name in ["rich", "policed", "trend", "mixes"] {
         let (_, page) = pages.iter().find(|(page, _)| *page == name).unwrap();
         for width in [390, 1280] {
             browser.open(page, width, "light");
@@ -72,7 +72,7 @@ fn charts_are_saved_as_files_that_stand_alone() {
     let Some((mut browser, pages, _dir)) = start(test) else {
         return;
     };
-    for name in ["rich", "policed", "host", "sockets"] {
+    for name in ["rich", "policed", "host", "sockets", "mixes", "stateful"] {
         let (_, page) = pages.iter().find(|(page, _)| *page == name).unwrap();
         for scheme in ["light", "dark"] {
             browser.open(page, 1280, scheme);
@@ -135,7 +135,9 @@ fn one_drawing_fits_its_figure() {
     let Some((mut browser, pages, _dir)) = start("one_drawing_fits_its_figure") else {
         return;
     };
-    for name in ["rich", "policed", "sockets", "trend", "host"] {
+    for name in [
+        "rich", "policed", "sockets", "trend", "host", "mixes", "stateful",
+    ] {
         let (_, page) = pages.iter().find(|(page, _)| *page == name).unwrap();
         for width in [320, 390, 700, 1280] {
             browser.open(page, width, "light");
@@ -174,7 +176,7 @@ fn a_link_to_a_result_arrives_at_a_row_not_shown_yet() {
     let told = browser.value(
         r##"(() => {
         const [last] = rest(document.querySelector("#throughput table.sortable")).slice(-1);
-        const { id } = last.querySelector("th");
+        const { id } = last.querySelector("th[id]");
         const before = document.getElementById(id) !== null;
         location.hash = id;
         arrive();

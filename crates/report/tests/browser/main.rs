@@ -16,8 +16,10 @@ mod cdp;
 mod charts;
 #[path = "../common/mod.rs"]
 mod common;
+mod fleet;
 mod live;
 mod sockets;
+mod stateful;
 
 use std::path::PathBuf;
 
@@ -65,6 +67,14 @@ fn start(test: &str) -> Option<(Browser, Pages, TempDir)> {
         ("compare", rendered(&|out| html(&compared, out))),
         ("policed", rendered(&|out| html(&common::policed(240), out))),
         ("trend", rendered(&|out| html(&common::trend(), out))),
+        ("fleet", golden(include_str!("../golden/fleet.html"))),
+        (
+            "mixes",
+            golden(include_str!(
+                "../../../../tests/cases/runs/mixes/report.html"
+            )),
+        ),
+        ("stateful", rendered(&|out| html(&stateful::report(), out))),
     ];
     let written = pages.map(|(name, page)| {
         let page = page.replacen("<style>", &format!("{CATCH}<style>"), 1);
@@ -122,9 +132,9 @@ fn a_long_table_shows_its_first_rows_and_sorts_all() {
         const first = rows().length;
         const lines = () => csv(table).trim().split("\r\n").length - 1;
         const saved = lines();
-        const names = () => rows().map((row) => row.cells[0].textContent);
+        const names = () => rows().map((row) => row.cells[1].textContent);
         const before = names();
-        const head = table.querySelector("thead button");
+        const [, head] = table.querySelectorAll("thead button");
         head.click();
         head.click();
         const [last] = names();

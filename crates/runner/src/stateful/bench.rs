@@ -1,15 +1,17 @@
 //! The phases: opens connections and counts them on both sides and in the kernel.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nicety_model::Fps;
-use nicety_model::stateful::{TableCounts, TableStage};
+use nicety_model::stateful::{FillPoint, Setback, TableCounts, TableStage};
 use nicety_netdev::conntrack::Conntrack;
 use nicety_port::Stop;
 use nicety_port::af_packet::connections::{Connections, Phase, PhaseOrder, PhaseReport, Way};
-use nicety_search::stateful::Opened;
+use nicety_search::stateful::{Opened, Trial, rise};
 
-use super::{Say, StatefulEvent};
+use super::stalls::Watch;
+use super::{Say, StatefulEvent, filling};
 use crate::error::RunError;
 use crate::setup_error::SetupError;
 
@@ -31,15 +33,16 @@ pub(super) const DRAIN_QUIET: Duration = Duration::from_millis(100);
 /// A tester on a path with a table.
 pub(super) struct Bench {
     pub(super) engine: Connections,
-    pub(super) table: Conntrack,
+    pub(super) table: Arc<Conntrack>,
     /// Entries that there may be; 0 is no limit.
     pub(super) max: u64,
     pub(super) stop: Stop,
+    pub(super) watch: Watch,
     pub(super) trial: Duration,
     pub(super) repeats: u32,
     pub(super) max_rate: Fps,
     pub(super) loss: f64,
-    /// Bytes of UDP's payload.
+    /// Bytes of a frame behind its headers.
     pub(super) payload: u64,
     /// Connections that setup, removal and goodput may open.
     pub(super) room: u64,
@@ -48,11 +51,13 @@ pub(super) struct Bench {
 }
 
 /// A fill.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Filled {
     pub(super) opened: Opened,
-    /// Connections per second that were opened.
-    pub(super) offered: f64,
+    /// What it says of its rate.
+    pub(super) trial: Trial,
+    /// Entries over time, of a fill that looks for the capacity.
+    pub(super) points: Vec<FillPoint>,
 }
 
 impl Bench {
@@ -79,7 +84,21 @@ impl Bench {
         let before = self.table.stats().map_err(SetupError::from)?;
         // How fast a table is filled is nothing to what comes afterwards.
         let measured = stage == TableStage::Setup;
-        let report = self.phase(Phase::Open, connections, 0, rate, !measured)?;
+        self.watch.begin();
+        let (report, points) = match stage {
+            TableStage::Capacity => {
+                let table = Arc::clone(&self.table);
+                filling::noted(&table, || {
+                    self.phase(Phase::Open, connections, 0, rate, true)
+                })
+            }
+            _ => (
+                self.phase(Phase::Open, connections, 0, rate, !measured),
+                Vec::new(),
+            ),
+        };
+        let report = report?;
+        let mut stalled = self.watch.seen();
         let forth = report.forth.unwrap_or_default();
         let mut opened = Opened {
             intended: connections,
@@ -108,7 +127,9 @@ impl Bench {
         if opened.setback().is_none() {
             opened.counts.listed = Some(self.table.dumped().map_err(SetupError::from)?);
             if answer {
+                self.watch.begin();
                 let report = self.phase(Phase::Answer, connections, 0, rate * ANSWERS, true)?;
+                stalled = stalled.and(self.watch.seen());
                 let back = report.back.unwrap_or_default();
                 opened.counts.answered = Some(back.arrived);
                 // Answers open nothing.
@@ -117,12 +138,16 @@ impl Bench {
                 opened.tester_drops += report.tester_drops;
             }
         }
+        let missing = opened.shortfall(rate);
+        let missing = missing.behind(forth.sent, rate, forth.offered_fps);
+        let trial = Trial::of(opened.setback(), stalled, missing, forth.offered_fps);
         say(StatefulEvent::Tried {
-            setback: opened.setback(),
+            setback: told(opened.setback(), trial),
         });
         Ok(Filled {
             opened,
-            offered: forth.offered_fps,
+            trial,
+            points: rise(&points),
         })
     }
 
@@ -206,6 +231,14 @@ impl Bench {
     pub(super) fn entries(&self) -> Result<u64, RunError> {
         let (entries, _) = self.table.entries().map_err(SetupError::from)?;
         Ok(entries)
+    }
+}
+
+/// What a trial is told to have ended with.
+pub(super) fn told(setback: Option<Setback>, trial: Trial) -> Option<Setback> {
+    match trial {
+        Trial::Spoiled => Some(Setback::Stalled),
+        _ => setback,
     }
 }
 

@@ -4,9 +4,9 @@
 use nicety_model::Fps;
 use nicety_model::stateful::{EntryState, Goodput, Setback, TableStage};
 use nicety_port::af_packet::connections::{Phase, Way};
-use nicety_search::stateful::{Carried, RateSearch, figure};
+use nicety_search::stateful::{Carried, RateSearch, Shortfall, Stalled, Trial, figure};
 
-use super::bench::{Bench, late};
+use super::bench::{Bench, late, told};
 use super::setup_rate::{AGAIN, FIRST, MIN_RATE, WIDTH, verdict};
 use super::{Say, StatefulEvent};
 use crate::error::RunError;
@@ -32,31 +32,31 @@ impl Bench {
             counts,
             kernel_after: counts.kernel,
             trials: 0,
+            spoiled: self.watch.counted(0),
         };
         if let Some(setback) = result.stopped_by {
             result.verdict = verdict(false, false, setback == Setback::Miscounted);
             return Ok(result);
         }
         let (mut rates, mut at_max, mut unequal) = (Vec::new(), false, false);
+        let mut spoiled = 0;
         let mut first = self.max_rate.0 * FIRST;
         for _ in 0..self.repeats {
             let mut search = RateSearch::new(MIN_RATE, self.max_rate.0, WIDTH, first);
             let mut last_failed = None;
             let mut passed = None;
             while let Some(rate) = search.next() {
-                let (carried, offered, received) = self.carry(entries, state, rate, say)?;
-                result.kernel_after = carried.entries_after;
-                let setback = carried.setback(self.loss);
+                let tried = self.carry(entries, state, rate, say)?;
+                result.kernel_after = tried.carried.entries_after;
+                let setback = tried.carried.setback(self.loss);
+                let trial = Trial::of(setback, tried.stalled, tried.missing, tried.offered);
+                let setback = told(setback, trial);
                 say(StatefulEvent::Tried { setback });
-                match setback {
-                    Some(Setback::Late) => search.late(offered),
-                    Some(_) => search.observe(false),
-                    None => {
-                        search.observe(true);
-                        if search.found() == Some(rate) {
-                            passed = Some(received);
-                        }
-                    }
+                if !search.take(trial) {
+                    continue;
+                }
+                if trial == Trial::Passed && search.found() == Some(rate) {
+                    passed = Some(tried.received);
                 }
                 last_failed = setback.or(last_failed);
                 unequal |= setback == Some(Setback::Miscounted);
@@ -65,13 +65,15 @@ impl Bench {
                 }
             }
             result.trials += search.trials();
-            at_max |= search.at_max();
+            spoiled += search.spoiled();
+            at_max |= search.at_max() || search.is_by_machine();
             result.stopped_by = last_failed.or(result.stopped_by);
             if let Some(found) = search.found() {
                 rates.extend(passed);
                 first = found * AGAIN;
             }
         }
+        result.spoiled = self.watch.counted(spoiled);
         result.fps = figure(&rates);
         result.payload_mbps = result
             .fps
@@ -80,14 +82,14 @@ impl Bench {
         Ok(result)
     }
 
-    /// One trial: what became of its frames, the rate of the slower side, and the frames per second that arrived.
+    /// One trial.
     fn carry(
         &mut self,
         entries: u64,
         state: EntryState,
         rate: f64,
         say: Say<'_>,
-    ) -> Result<(Carried, f64, f64), RunError> {
+    ) -> Result<Tried, RunError> {
         say(StatefulEvent::Carry {
             connections: entries,
             state,
@@ -99,7 +101,9 @@ impl Bench {
             EntryState::Unreplied => Phase::Forth,
             EntryState::Replied => Phase::Both,
         };
+        self.watch.begin();
         let report = self.phase(phase, entries, frames, rate, false)?;
+        let stalled = self.watch.seen();
         let ways: Vec<Way> = report.forth.into_iter().chain(report.back).collect();
         let sum = |of: fn(&Way) -> u64| ways.iter().map(of).sum();
         let carried = Carried {
@@ -118,6 +122,30 @@ impl Bench {
             let share = way.arrived as f64 / way.sent.max(1) as f64;
             way.offered_fps * share
         });
-        Ok((carried, slowest, received.sum()))
+        let missing = ways.iter().fold(
+            carried.shortfall(rate * ways.len() as f64),
+            |missing: Shortfall, way| missing.behind(way.sent, rate, way.offered_fps),
+        );
+        Ok(Tried {
+            carried,
+            stalled,
+            missing,
+            offered: slowest,
+            received: received.sum(),
+        })
     }
+}
+
+/// A trial.
+struct Tried {
+    /// What became of its frames.
+    carried: Carried,
+    /// What the machine did meanwhile.
+    stalled: Stalled,
+    /// What is missing.
+    missing: Shortfall,
+    /// Rate of the slower side.
+    offered: f64,
+    /// Frames per second that arrived.
+    received: f64,
 }

@@ -1,6 +1,8 @@
 //! What the table holds (RFC 9693 §4.9), and how fast it is emptied (§4.8).
 
-use nicety_model::stateful::{Capacity, Setback, TableCounts, TableStage, TableVerdict, Teardown};
+use nicety_model::stateful::{
+    Capacity, Filling, Setback, TableCounts, TableStage, TableVerdict, Teardown,
+};
 use nicety_search::stateful::{CapacitySearch, Held, figure, removed_per_s};
 use nicety_search::stats;
 
@@ -16,26 +18,40 @@ const NEAR: f64 = 0.9;
 const EMPTY: u32 = 5;
 
 impl Bench {
-    /// Searches for the capacity, up to `most`.
-    pub(super) fn capacity(&mut self, most: u64, say: Say<'_>) -> Result<Capacity, RunError> {
+    /// Searches for the capacity, up to `most`; with the largest fill that stayed and the smallest that did not.
+    pub(super) fn capacity(
+        &mut self,
+        most: u64,
+        say: Say<'_>,
+    ) -> Result<(Capacity, Vec<Filling>), RunError> {
         let mut search = match self.max {
             said if (1..most).contains(&said) => CapacitySearch::expecting(said, most),
             _ => CapacitySearch::new(FIRST_FILL, most),
         };
         let (mut counts, mut overflow) = (TableCounts::default(), None);
+        let mut filling: [Option<Filling>; 2] = [None, None];
         while let Some(fill) = search.next() {
             let rate = self.safe() * fill.pace;
             // Answers cost time: those of the last fills are enough.
             let answer =
                 [self.max, most].contains(&fill.connections) || search.overflowed().is_some();
             let stage = TableStage::Capacity;
-            let opened = self
-                .open(stage, fill.connections, rate, answer, say)?
-                .opened;
-            let held = opened.held();
+            let filled = self.open(stage, fill.connections, rate, answer, say)?;
+            let (opened, held) = (filled.opened, filled.opened.held());
+            let filled = |held| Filling {
+                connections: fill.connections,
+                held,
+                points: filled.points,
+            };
             match held {
-                Held::All => counts = opened.counts,
-                Held::Part { .. } => overflow = Some(opened),
+                Held::All => {
+                    counts = opened.counts;
+                    filling[0] = Some(filled(true));
+                }
+                Held::Part { .. } => {
+                    overflow = Some(opened);
+                    filling[1] = Some(filled(false));
+                }
                 Held::Unknown(_) => {}
             }
             match opened.setback() {
@@ -58,7 +74,7 @@ impl Bench {
             Some(_) if search.is_exact() => TableVerdict::Ok,
             Some(_) => TableVerdict::AtLeast,
         };
-        Ok(Capacity {
+        let capacity = Capacity {
             entries: search.held(),
             overflowed: search.overflowed(),
             verdict,
@@ -66,7 +82,8 @@ impl Bench {
             thrown_out: overflow.map(|of| of.early_drop),
             counts,
             fills: search.fills(),
-        })
+        };
+        Ok((capacity, filling.into_iter().flatten().collect()))
     }
 
     /// Times the removal of so many entries.

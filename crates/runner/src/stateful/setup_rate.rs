@@ -1,11 +1,11 @@
 //! The rate at which connections are opened (RFC 9693 §4.5), each validated by an answer (§4.6).
 
-use nicety_model::FrameSize;
 use nicety_model::stateful::{Setback, SetupRate, TableCounts, TableStage, TableVerdict};
-use nicety_search::stateful::{RateSearch, figure};
+use nicety_model::{FrameSize, Shape};
+use nicety_search::stateful::{RateSearch, Trial, figure};
 
 use super::Say;
-use super::bench::{Bench, Filled};
+use super::bench::{Bench, Filled, told};
 use crate::error::RunError;
 
 /// Lowest rate that is tried.
@@ -19,38 +19,39 @@ pub(super) const AGAIN: f64 = 1.05;
 /// Fewest connections of a trial.
 const LEAST: u64 = 100;
 
-/// Bytes of UDP's payload in a frame of IPv4.
-pub(super) fn payload(size: FrameSize) -> u64 {
-    const HEADERS: usize = 14 + 20 + 8;
-    size.bytes_without_fcs().saturating_sub(HEADERS) as u64
+/// Bytes in a frame behind its headers.
+pub(super) fn payload(size: FrameSize, shape: &Shape) -> u64 {
+    let ip = if shape.is_ipv6() { 40 } else { 20 };
+    let transport = if shape.is_tcp() { 20 } else { 8 };
+    size.bytes_without_fcs().saturating_sub(14 + ip + transport) as u64
 }
 
 impl Bench {
     /// Searches as often as repeats are asked for.
     pub(super) fn setup(&mut self, say: Say<'_>) -> Result<SetupRate, RunError> {
         let (mut rates, mut at_max) = (Vec::new(), false);
-        let (mut counts, mut stopped_by, mut trials) = (TableCounts::default(), None, 0);
+        let (mut counts, mut stopped_by) = (TableCounts::default(), None);
+        let (mut trials, mut spoiled) = (0, 0);
         let mut unequal = false;
         let mut first = self.max_rate.0 * FIRST;
         for _ in 0..self.repeats {
             let mut search = RateSearch::new(MIN_RATE, self.max_rate.0, WIDTH, first);
             let mut last_failed = None;
             while let Some(rate) = search.next() {
-                let Filled { opened, offered } = self.setup_trial(rate, say)?;
-                let setback = opened.setback();
-                match setback {
-                    Some(Setback::Late) => search.late(offered),
-                    Some(_) => search.observe(false),
-                    None => search.observe(true),
+                let Filled { opened, trial, .. } = self.setup_trial(rate, say)?;
+                if !search.take(trial) {
+                    continue;
                 }
-                if setback.is_none() || search.found().is_none() {
+                let setback = told(opened.setback(), trial);
+                if trial == Trial::Passed || search.found().is_none() {
                     counts = opened.counts;
                 }
                 last_failed = setback.or(last_failed);
                 unequal |= setback == Some(Setback::Miscounted);
             }
             trials += search.trials();
-            at_max |= search.at_max();
+            spoiled += search.spoiled();
+            at_max |= search.at_max() || search.is_by_machine();
             stopped_by = last_failed.or(stopped_by);
             if let Some(found) = search.found() {
                 rates.push(found);
@@ -64,6 +65,7 @@ impl Bench {
             stopped_by,
             counts,
             trials,
+            spoiled: self.watch.counted(spoiled),
         })
     }
 
@@ -86,6 +88,9 @@ pub(super) fn verdict(found: bool, at_max: bool, unequal: bool) -> TableVerdict 
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::Transport;
+    use nicety_model::sock::Family;
+
     use super::*;
 
     #[test]
@@ -99,6 +104,17 @@ mod tests {
 
     #[test]
     fn payload_is_what_headers_leave() {
-        assert_eq!(payload(FrameSize::SMALLEST), 18);
+        let of = |family, protocol| {
+            let shape = Shape {
+                family,
+                protocol,
+                ..Shape::default()
+            };
+            payload(FrameSize::SMALLEST, &shape)
+        };
+        assert_eq!(of(None, None), 18);
+        assert_eq!(of(None, Some(Transport::Tcp)), 6);
+        // They do not fit.
+        assert_eq!(of(Some(Family::Ipv6), Some(Transport::Tcp)), 0);
     }
 }

@@ -3,7 +3,7 @@
 
 use nicety_model::stateful::{Setback, TableCounts};
 
-use super::Held;
+use super::{Held, Shortfall};
 
 /// A phase in which connections were opened, and what the kernel counted meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -62,6 +62,18 @@ impl Opened {
             .find_map(|(is, cause)| is.then_some(cause))
     }
 
+    /// What is missing, where connections were opened at `rate`.
+    pub fn shortfall(&self, rate: f64) -> Shortfall {
+        let counts = &self.counts;
+        let arrived = counts.answered.unwrap_or(counts.sent).min(counts.responder);
+        let lost = counts.sent.saturating_sub(arrived);
+        Shortfall {
+            frames: lost.max(self.tester_drops),
+            fps: rate,
+            behind_s: 0.0,
+        }
+    }
+
     /// What it says about the table's room.
     pub fn held(&self) -> Held {
         match self.setback() {
@@ -100,6 +112,16 @@ pub struct Carried {
 }
 
 impl Carried {
+    /// What is missing, where all sides together sent at `rate`.
+    pub fn shortfall(&self, rate: f64) -> Shortfall {
+        let lost = self.sent.saturating_sub(self.arrived);
+        Shortfall {
+            frames: lost.max(self.tester_drops),
+            fps: rate,
+            behind_s: 0.0,
+        }
+    }
+
     /// What went wrong; `loss` is the share of frames that may be lost.
     pub fn setback(&self, loss: f64) -> Option<Setback> {
         let lost = self.sent.saturating_sub(self.arrived);
@@ -204,6 +226,24 @@ mod tests {
         assert_eq!(gone.held(), Held::Part { kept: 900 });
         let more = with(|of| of.counts.kernel = 1001);
         assert_eq!(more.held(), Held::Unknown(Setback::Miscounted));
+    }
+
+    #[test]
+    fn what_is_missing_is_what_did_not_come_back() {
+        let frames = |change: fn(&mut Opened)| with(change).shortfall(500.0).frames;
+        assert_eq!(frames(|_| {}), 0);
+        assert_eq!(frames(|of| of.counts.responder = 990), 10);
+        assert_eq!(frames(|of| of.counts.answered = Some(985)), 15);
+        assert_eq!(frames(|of| of.counts.answered = None), 0);
+        assert_eq!(frames(|of| of.tester_drops = 7), 7);
+        let carried = Carried {
+            sent: 1000,
+            arrived: 940,
+            tester_drops: 20,
+            ..Carried::default()
+        };
+        assert_eq!(carried.shortfall(500.0).frames, 60);
+        assert_eq!(carried.shortfall(500.0).fps, 500.0);
     }
 
     #[test]

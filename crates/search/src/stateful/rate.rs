@@ -12,11 +12,36 @@ pub struct RateSearch {
     /// Failures at the rate that is being tried.
     failures: u32,
     trials: u32,
+    /// Trials in a row at this rate of which the machine spoiled the result.
+    spoiled_here: u32,
+    spoiled: u32,
+    /// The lowest rate that failed did so for the machine.
+    by_machine: bool,
     next: Option<f64>,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Trial {
+    /// All went well.
+    Passed,
+    /// Not all went well.
+    Failed,
+    /// The tester sent so many per second only.
+    Late {
+        /// Rate that was sent.
+        offered: f64,
+    },
+    /// Not all went well, and the machine itself may be why: it says nothing.
+    Spoiled,
 }
 
 /// Failures that make a rate fail.
 const FAILURES: u32 = 2;
+/// Spoiled trials, one after the other, that make a rate fail: the machine has no more to give.
+const SPOILED_HERE: u32 = 4;
+/// Spoiled trials of a search, above which none is made again.
+const SPOILED: u32 = 24;
 
 impl RateSearch {
     /// Between `min` and `max`, until the bounds are within the share `width` of the upper one. It begins at `first`.
@@ -30,6 +55,9 @@ impl RateSearch {
             failed: None,
             failures: 0,
             trials: 0,
+            spoiled_here: 0,
+            spoiled: 0,
+            by_machine: false,
             next: Some(first.clamp(min, max)),
         }
     }
@@ -37,6 +65,37 @@ impl RateSearch {
     /// The next rate; `None` at the end.
     pub fn next(&self) -> Option<f64> {
         self.next
+    }
+
+    /// Takes the result of a trial at [`Self::next`]. Whether it decides something: a spoiled one is made again, unless
+    /// there were too many.
+    pub fn take(&mut self, trial: Trial) -> bool {
+        match trial {
+            Trial::Passed => self.observe(true),
+            Trial::Failed => self.observe(false),
+            Trial::Late { offered } => self.late(offered),
+            Trial::Spoiled => return self.spoil(),
+        }
+        true
+    }
+
+    fn spoil(&mut self) -> bool {
+        let Some(rate) = self.next else { return true };
+        self.trials += 1;
+        self.spoiled += 1;
+        self.spoiled_here += 1;
+        let again = self.spoiled_here < SPOILED_HERE && self.spoiled < SPOILED;
+        if !again {
+            self.fail(rate, true);
+            self.plan();
+        }
+        !again
+    }
+
+    fn fail(&mut self, rate: f64, by_machine: bool) {
+        if self.failed.is_none_or(|failed| rate <= failed) {
+            (self.failed, self.by_machine) = (Some(rate), by_machine);
+        }
     }
 
     /// Takes the result of a trial at [`Self::next`].
@@ -50,9 +109,8 @@ impl RateSearch {
             if self.failures < FAILURES {
                 return;
             }
-            self.failed = Some(self.failed.map_or(rate, |failed| failed.min(rate)));
+            self.fail(rate, false);
         }
-        self.failures = 0;
         self.plan();
     }
 
@@ -67,7 +125,6 @@ impl RateSearch {
             return;
         }
         self.trials += 1;
-        self.failures = 0;
         self.max = offered;
         self.plan();
     }
@@ -87,12 +144,23 @@ impl RateSearch {
         self.next.is_none() && self.failed.is_none() && self.passed.is_some()
     }
 
+    /// Whether the lowest rate that failed did so because the machine spoiled its trials: the path may do more.
+    pub fn is_by_machine(&self) -> bool {
+        self.failed.is_some() && self.by_machine
+    }
+
     /// Trials so far.
     pub fn trials(&self) -> u32 {
         self.trials
     }
 
+    /// Of these, spoiled ones.
+    pub fn spoiled(&self) -> u32 {
+        self.spoiled
+    }
+
     fn plan(&mut self) {
+        (self.failures, self.spoiled_here) = (0, 0);
         self.next = match (self.passed, self.failed) {
             (None, None) => Some(self.max),
             (None, Some(failed)) if failed > self.min => Some((failed / 2.0).max(self.min)),
@@ -153,6 +221,46 @@ mod tests {
             capped.late(1.01e5);
         }
         assert!(capped.at_max() && capped.trials() == 3, "{capped:?}");
+    }
+
+    #[test]
+    fn a_spoiled_trial_is_made_again_and_says_nothing() {
+        let mut search = RateSearch::new(1e3, 1e6, 0.02, 1e5);
+        for _ in 1..SPOILED_HERE {
+            assert!(!search.take(Trial::Spoiled));
+            assert_eq!((search.next(), search.failed()), (Some(1e5), None));
+        }
+        assert!(search.take(Trial::Passed));
+        assert_eq!((search.found(), search.next()), (Some(1e5), Some(2e5)));
+        assert_eq!((search.trials(), search.spoiled()), (4, 3));
+        // A path's own failure counts among them.
+        search.take(Trial::Failed);
+        search.take(Trial::Spoiled);
+        search.take(Trial::Failed);
+        assert_eq!(search.failed(), Some(2e5));
+        assert!(!search.is_by_machine());
+    }
+
+    #[test]
+    fn a_machine_that_is_never_still_ends_the_search_and_is_named() {
+        let mut none = RateSearch::new(1e3, 1e6, 0.02, 1e5);
+        let mut trials = 0;
+        while none.next().is_some() {
+            none.take(Trial::Spoiled);
+            trials += 1;
+        }
+        assert_eq!((none.found(), none.is_by_machine()), (None, true));
+        assert!(trials == none.trials() && trials < 60, "{trials}");
+        // Below 50,000 it is still.
+        let mut some = RateSearch::new(1e3, 1e6, 0.02, 1e5);
+        while let Some(rate) = some.next() {
+            some.take(match rate <= 5e4 {
+                true => Trial::Passed,
+                false => Trial::Spoiled,
+            });
+        }
+        assert!(some.is_by_machine() && !some.at_max());
+        assert!(some.found().is_some_and(|found| found > 4e4), "{some:?}");
     }
 
     #[test]

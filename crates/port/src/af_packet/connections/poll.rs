@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use nicety_packet::parse::flow_of;
-use nicety_packet::{CheckCorruption, Expect, Order, Seen, Stamp, Template, Tuples};
+use nicety_packet::{Order, Stamp, Tuples};
 
+use super::frames::{Made, Wanted};
 use super::table::{Access, Entry};
 use super::{Way, answer};
 use crate::af_packet::rx::RxRing;
@@ -35,7 +35,7 @@ pub(super) struct Shared<'a> {
     pub(super) tuples: Tuples,
     /// Connections in the order of frames; absent while they are opened, one after the other.
     pub(super) order: Option<Order>,
-    pub(super) expect: Expect,
+    pub(super) wanted: Wanted,
 }
 
 impl Shared<'_> {
@@ -52,7 +52,7 @@ impl Shared<'_> {
 pub(super) struct Out<'a> {
     side: usize,
     socket: &'a mut TxSocket,
-    template: &'a Template,
+    frames: &'a Made,
     pacer: Pacer,
     /// For side B: whom it answers.
     known: Option<&'a [Entry]>,
@@ -101,18 +101,18 @@ impl<'a> Out<'a> {
     pub(super) fn new(
         side: usize,
         socket: &'a mut TxSocket,
-        template: &'a Template,
+        frames: &'a Made,
         pacer: Pacer,
         known: Option<&'a [Entry]>,
     ) -> Result<Self, PortError> {
         for n in 0..BATCH {
-            let prepared = template.prepare(socket.frame(n));
+            let prepared = frames.prepare(socket.frame(n));
             prepared.map_err(|source| PortError::new(socket.interface(), source))?;
         }
         Ok(Self {
             side,
             socket,
-            template,
+            frames,
             pacer,
             known,
             refused: 0,
@@ -154,9 +154,7 @@ impl<'a> Out<'a> {
                 sequence: frame as u32,
                 tx_ns: now,
             };
-            let stamped = self
-                .template
-                .stamp_flow(self.socket.frame(made), &stamp, flow);
+            let stamped = self.frames.stamp(self.socket.frame(made), &stamp, flow);
             stamped.map_err(|source| PortError::new(self.socket.interface(), source))?;
             made += 1;
         }
@@ -213,15 +211,14 @@ impl<'a> In<'a> {
             way,
         } = self;
         ring.poll(RX_BURST, |frame| {
-            let Seen::Ours(stamp) = shared.expect.classify(frame.bytes, CheckCorruption::Full)
-            else {
+            let Some((stamp, flow)) = shared.wanted.seen(frame.bytes) else {
                 return;
             };
             let number = u64::from(stamp.sequence);
             let ours = usize::from(stamp.stream) == *from && stamp.trial == shared.trial;
-            let Some(flow) = flow_of(frame.bytes).filter(|_| ours && number < *frames) else {
+            if !ours || number >= *frames {
                 return;
-            };
+            }
             let connection = shared.connection(number);
             let own = shared.tuples.flow(connection);
             let right = match access {
