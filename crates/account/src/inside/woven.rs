@@ -6,7 +6,7 @@ use nicety_model::hop::GuestClock;
 
 use super::clock::{Bound, compare};
 use crate::hops::{Seen, Station, same_frame, since};
-use crate::probes::Reading;
+use crate::probes::{Offset, Reading};
 
 /// What a guest saw of frames.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,6 +56,19 @@ impl Frame {
             low_ns: left.at_ns.wrapping_sub(behind.at_ns).cast_signed(),
             high_ns: came.at_ns.cast_signed().saturating_sub(before),
         })
+    }
+}
+
+impl Frame {
+    /// How far the guest's clock was ahead while it had the frame. The frame itself bounds it: a comparison that is off
+    /// by more than it took on one way would have it come before it left.
+    fn ahead(&self, clock: &Offset) -> i64 {
+        let came = self.guest.first().map_or(0, |of| of.at_ns.cast_signed());
+        let ahead = clock.at_b(came);
+        match self.bound() {
+            Some(bound) => ahead.max(bound.low_ns).min(bound.high_ns),
+            None => ahead,
+        }
     }
 }
 
@@ -118,10 +131,11 @@ pub fn weave(
     for frame in by_frame.into_values() {
         let (before, behind) = frame.host.split_at(frame.before.min(frame.host.len()));
         woven.extend_from_slice(before);
+        let ahead = frame.ahead(&clock);
         woven.extend(frame.guest.iter().map(|of| {
             let at_ns = of.at_ns.cast_signed();
             Seen {
-                at_ns: at_ns.saturating_sub(clock.at_b(at_ns)).cast_unsigned(),
+                at_ns: at_ns.saturating_sub(ahead).cast_unsigned(),
                 station: first + of.station,
                 ..*of
             }

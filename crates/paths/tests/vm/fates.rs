@@ -138,12 +138,12 @@ fn passes(record: &TrialRecord, fall: &Waterfall) {
     let whole = hops.end_to_end.mean_ns;
     assert!(sum.abs_diff(whole) * 100 <= whole, "{sum} of {whole}");
     assert!(hops.summed * 100 >= hops.frames * 99, "{hops:?}");
-    // No hop takes longer than the whole, so that the clocks were compared.
-    let [clock] = hops.clocks.as_slice() else {
-        panic!("{:?}", hops.clocks);
-    };
-    assert!(clock.error_ns < whole, "{clock:?} {whole}");
-    assert!(clock.round_trip_ns.is_some(), "{clock:?}");
+    let clocks: Vec<_> = hops.clocks.iter().map(|of| of.guest.as_str()).collect();
+    assert_eq!(clocks, ["guest"]);
+    assert!(hops.clocks[0].round_trip_ns.is_some(), "{:?}", hops.clocks);
+    let crossing = |hop: &nicety_model::hop::Hop| hop.error_ns.is_some();
+    let crossing: Vec<_> = hops.hops.iter().filter(|hop| crossing(hop)).collect();
+    assert_eq!(crossing.len(), 2, "{crossing:?}");
     let row = |name: &str| fall.stations.iter().find(|row| row.station == name);
     for name in ["guest eth0", "guest eth1"] {
         let row = row(name).unwrap();
@@ -168,11 +168,17 @@ fn is_lost(record: &TrialRecord, fall: &Waterfall) {
         }
         _ => false,
     };
-    let lost = record.loss_ledger.iter().find(at).map(|entry| entry.frames);
-    // Nothing is lost before or behind it at such a load, and nothing is unexplained.
-    assert_eq!(lost, Some(record.frames.sent), "{:?}", record.loss_ledger);
-    assert_eq!(record.loss_ledger.len(), 1);
+    let (own, others): (Vec<_>, Vec<_>) = record.loss_ledger.iter().partition(at);
+    // On a busy machine the first rings may overflow. Nothing is unexplained.
+    let mut others = others.iter();
+    assert!(others.all(|entry| ["a tx_dropped", "d0 veth_xmit"].contains(&&*entry.place)));
+    let told: u64 = record.loss_ledger.iter().map(|entry| entry.frames).sum();
+    assert_eq!(told, record.frames.sent);
+    let [own] = own.as_slice() else {
+        panic!("{:?}", record.loss_ledger);
+    };
     let row = fall.stations.iter().find(|row| row.station == "guest eth1");
-    assert_eq!(row.map(|row| row.lost), Some(record.frames.sent));
+    let row = row.unwrap();
+    assert_eq!((row.lost, row.frames_in), (own.frames, Some(own.frames)));
     assert_eq!((fall.off, fall.elsewhere.len()), (0, 0));
 }
