@@ -141,8 +141,8 @@ fn passes(record: &TrialRecord, fall: &Waterfall) {
     let clocks: Vec<_> = hops.clocks.iter().map(|of| of.guest.as_str()).collect();
     assert_eq!(clocks, ["guest"]);
     assert!(hops.clocks[0].round_trip_ns.is_some(), "{:?}", hops.clocks);
-    let crossing = |hop: &nicety_model::hop::Hop| hop.error_ns.is_some();
-    let crossing: Vec<_> = hops.hops.iter().filter(|hop| crossing(hop)).collect();
+    let crossing = hops.hops.iter().filter(|hop| hop.error_ns.is_some());
+    let crossing: Vec<_> = crossing.collect();
     assert_eq!(crossing.len(), 2, "{crossing:?}");
     let row = |name: &str| fall.stations.iter().find(|row| row.station == name);
     for name in ["guest eth0", "guest eth1"] {

@@ -177,7 +177,7 @@ fn missing(what: Unknown) -> &'static str {
             "It has no tracepoint of its own; its time is in that of the next station."
         }
         Unknown::InGuest => {
-            "It is inside a guest, whose kernel is not looked into; its time is in that of the next station."
+            "It is inside a guest, where the frames were not seen; its time is in that of the next station."
         }
         Unknown::OutsideKernel => {
             "The kernel does not carry frames there; its time is in that of the next station."
