@@ -255,11 +255,22 @@ fn tally_of(causes: &[(usize, FateCause)], lost: &[u64; CAUSES], cause: &FateCau
 fn counted_alone(lines: &[LossEntry], counters: &[LossEntry]) -> Vec<(String, u64)> {
     let sum = |entries: &[LossEntry]| entries.iter().map(|entry| entry.frames).sum::<u64>();
     let mut more = sum(counters).saturating_sub(sum(lines));
-    let interface = |place: &str| place.split(' ').next().unwrap_or_default().to_owned();
-    let told: Vec<String> = lines.iter().map(|line| interface(&line.place)).collect();
-    let untold = counters
-        .iter()
-        .filter(|entry| !told.contains(&interface(&entry.place)));
+    // A guest's interface is two words.
+    let interface = |line: &LossEntry| match &line.cause {
+        Some(FateCause::Dropped {
+            device: Some(device),
+            ..
+        }) => device.clone(),
+        _ => line.place.split(' ').next().unwrap_or_default().to_owned(),
+    };
+    let told: Vec<String> = lines.iter().map(interface).collect();
+    let is_told = |place: &str| {
+        let mut behind = told
+            .iter()
+            .filter_map(|device| place.strip_prefix(device.as_str()));
+        behind.any(|rest| rest.starts_with(' '))
+    };
+    let untold = counters.iter().filter(|entry| !is_told(&entry.place));
     let mut alone = Vec::new();
     for entry in untold {
         let frames = entry.frames.min(more);

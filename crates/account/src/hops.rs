@@ -59,6 +59,8 @@ pub struct Station {
     pub cause: Option<FateCause>,
     /// What is thrown away here is a copy mostly, as of frames for others.
     pub copies: bool,
+    /// Most by which times here may be wrong, in nanoseconds: another clock took them. Absent of the host's.
+    pub clock_error_ns: Option<u64>,
 }
 
 impl Station {
@@ -152,6 +154,10 @@ pub fn join(
         let station = usual.get(n).and_then(|at| stations.get(*at));
         station.map_or_else(String::new, |station| station.name.clone())
     };
+    let clock = |n: usize| {
+        let station = usual.get(n).and_then(|at| stations.get(*at));
+        station.and_then(|station| station.clock_error_ns)
+    };
     report.hops = (times.iter().zip(&cpus).enumerate())
         .map(|(n, (times, cpus))| {
             let mut by_count: Vec<(&u32, &u64)> = cpus.iter().collect();
@@ -164,10 +170,19 @@ pub fn join(
                 to: name(n),
                 cpus: by_count.into_iter().map(|(cpu, _)| *cpu).collect(),
                 time: time(times),
+                error_ns: crossing(n.checked_sub(1).and_then(clock), clock(n)),
             }
         })
         .collect();
     Ok(report)
+}
+
+/// How wrong the time between two places may be, by those of the clocks that took theirs: not at all where one did.
+fn crossing(from: Option<u64>, to: Option<u64>) -> Option<u64> {
+    match (from, to) {
+        (Some(_), Some(_)) => None,
+        (from, to) => from.or(to),
+    }
 }
 
 /// Whether both are of one frame. Its number alone does not say it: another tester may be at work.

@@ -11,6 +11,7 @@ pub mod fate;
 pub mod flows;
 pub mod histogram;
 pub mod hops;
+pub mod inside;
 pub mod journey;
 pub mod latency;
 pub mod lost;

@@ -17,8 +17,6 @@
 #include "maps.bpf.h"
 #include "stations.bpf.h"
 
-// Bits of a stamp's clock.
-#define CLOCK_MASK ((1ULL << 48) - 1)
 #define RECORDS (1 << 18)
 #define ORDER_ARMED (1ULL << 40)
 
@@ -39,7 +37,10 @@ struct order {
 	__u64 unnoted;
 	// The number of the next station.
 	__u64 stations;
-	__u64 reserved[2];
+	// Bits of the clock by which frames are in a window: all of them where the window comes once, those below the time
+	// between two begins where it comes again and again.
+	__u64 clock_mask;
+	__u64 reserved;
 };
 
 struct record {
@@ -91,7 +92,7 @@ static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 ki
 	if (!read_stamp(skb, mark, &stamp))
 		return 0;
 	if (stamp.trial != (__u8)trial || stamp.stream >= stream_count ||
-	    ((stamp.time - ordered->from) & CLOCK_MASK) >= ordered->length)
+	    ((stamp.time - ordered->from) & ordered->clock_mask) >= ordered->length)
 		return 0;
 	dev = skb->dev;
 	// Sockets keep other things in the same field: what has no number is no device.

@@ -17,18 +17,11 @@ use crate::layout::{ARMED, hop_order as order};
 use crate::programs::Programs;
 use crate::refusal::{Refusal, refused};
 use crate::watch::set;
+use crate::windows::{SETTLE, TAIL, Windows};
 
-/// A window and the pause beside it: long beside [`TAIL`], in which frames are read for nothing.
-const PERIOD: Duration = Duration::from_millis(134);
-/// Time that a frame may take: so long the programs look for frames of a window that has ended.
-const TAIL: Duration = Duration::from_millis(4);
-/// To attach, the kernel stops all CPUs for a moment: frames that waited then are not like the others.
-const SETTLE: Duration = Duration::from_millis(1);
 /// Pause in which it is worth while to detach: before it attaches again the kernel may have to wait until all CPUs have
 /// seen that the programs are gone.
 const WORTH: Duration = Duration::from_millis(30);
-/// Longer than a trial, and half of what a stamp's clock can tell apart.
-const ENDLESS: u64 = 1 << 47;
 
 /// The thread; it ends with this value, and the programs are detached.
 #[derive(Debug)]
@@ -40,7 +33,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Lets the programs see frames of `trial` that are sent in windows, which are `share` of the time, 0 to 1.
+    /// Lets the programs see frames of `trial` that are sent in `windows`.
     ///
     /// # Errors
     /// When the kernel does not attach the programs, or there is no thread to be had.
@@ -48,7 +41,7 @@ impl Gate {
         programs: Arc<Mutex<Programs>>,
         order: Arc<Mapping>,
         trial: u8,
-        share: f64,
+        windows: Windows,
     ) -> Result<Self, Refusal> {
         let mut gate = Self {
             programs,
@@ -58,9 +51,9 @@ impl Gate {
         };
         // A refusal is said before the trial.
         lock(&gate.programs).attach()?;
-        let window = PERIOD.mul_f64(share.clamp(0.0, 1.0));
-        let Some(pause) = PERIOD.checked_sub(SETTLE + window + TAIL) else {
-            open(&gate.order, trial, ENDLESS);
+        let Some(pause) = windows.pause() else {
+            let (mask, length) = windows.all();
+            open(&gate.order, trial, clock::monotonic_ns(), [mask, length]);
             return Ok(gate);
         };
         let detaches = pause >= WORTH;
@@ -77,18 +70,43 @@ impl Gate {
                     lock(&programs).attach()?;
                 }
                 park_timeout(SETTLE);
-                open(&order, trial, window.as_nanos() as u64);
-                park_timeout(window + TAIL);
+                park_timeout(windows.next(clock::monotonic_ns()).0);
+                let now = clock::monotonic_ns();
+                let (_, length) = windows.next(now);
+                open(&order, trial, now, [Windows::once(), length]);
+                park_timeout(Duration::from_nanos(length) + TAIL);
                 shut(&order);
                 if detaches {
                     lock(&programs).detach();
                 }
-                park_timeout(pause);
+                park_timeout(windows.rest(clock::monotonic_ns()));
             }
             Ok(())
         };
         let thread = Builder::new().name("hops".to_owned()).spawn(turns);
         gate.thread = Some(thread.map_err(|error| refused(&error))?);
+        Ok(gate)
+    }
+
+    /// Lets the programs see frames of `trial` in all of `windows`, which follow another machine's clock.
+    ///
+    /// # Errors
+    /// When the kernel does not attach the programs.
+    pub(crate) fn standing(
+        programs: Arc<Mutex<Programs>>,
+        order: Arc<Mapping>,
+        trial: u8,
+        windows: Windows,
+    ) -> Result<Self, Refusal> {
+        let gate = Self {
+            programs,
+            order,
+            stop: Arc::default(),
+            thread: None,
+        };
+        lock(&gate.programs).attach()?;
+        let ([from, _], (mask, length)) = (windows.words(), windows.all());
+        open(&gate.order, trial, from, [mask, length]);
         Ok(gate)
     }
 
@@ -127,9 +145,9 @@ fn lock(programs: &Mutex<Programs>) -> MutexGuard<'_, Programs> {
     programs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A window begins now: a thread that is late moves the window, and takes no station from a frame of it.
-fn open(words: &Mapping, trial: u8, length: u64) {
-    set(words, order::FROM, clock::monotonic_ns());
+fn open(words: &Mapping, trial: u8, from: u64, [mask, length]: [u64; 2]) {
+    set(words, order::FROM, from);
+    set(words, order::CLOCK_MASK, mask);
     set(words, order::LENGTH, length);
     set(words, order::TRIAL, ARMED | u64::from(trial));
 }

@@ -17,6 +17,7 @@ use crate::programs::Programs;
 use crate::refusal::{Refusal, refused};
 use crate::stations::Stations;
 use crate::watch::{get, grace};
+use crate::windows::Windows;
 
 /// Programs and their tracepoints. Each kind of station is the number of its program.
 const PASSES: [(&str, &str); 2] = [
@@ -25,9 +26,6 @@ const PASSES: [(&str, &str); 2] = [
 ];
 /// That of frames which are thrown away; of kernels with reasons, and of those without.
 const FREES: Pair = ["frees_for", "frees_at"];
-/// Frames that a trial samples: enough for the 99.9th percentile, and few enough that most pass undisturbed.
-const SAMPLED: f64 = 20_000.0;
-
 /// The programs. Nothing is attached but between [`Self::begin`] and [`Self::end`], and there mostly by turns.
 #[derive(Debug)]
 pub struct Hops {
@@ -79,19 +77,34 @@ impl Hops {
         })
     }
 
-    /// Notes frames of `trial` (low byte of its counter) from now on, of which there are `frames`.
+    /// Notes frames of `trial` (low byte of its counter) that are sent in `windows`.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn begin(&mut self, trial: u8, frames: u64) -> Result<(), Refusal> {
+    pub fn begin(&mut self, trial: u8, windows: Windows) -> Result<(), Refusal> {
+        let (programs, order) = self.clear()?;
+        self.gate = Some(Gate::new(programs, order, trial, windows)?);
+        Ok(())
+    }
+
+    /// The same in a guest: `windows` follow the clock of the host, which stamps the frames.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(crate) fn begin_inside(&mut self, trial: u8, windows: Windows) -> Result<(), Refusal> {
+        let (programs, order) = self.clear()?;
+        self.gate = Some(Gate::standing(programs, order, trial, windows)?);
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<(Arc<Mutex<Programs>>, Arc<Mapping>), Refusal> {
+        // What was begun before ends.
+        self.gate = None;
         for word in self.order.words() {
             word.store(0, Ordering::Relaxed);
         }
         self.stations.clear()?;
-        let share = SAMPLED / frames.max(1) as f64;
-        let (programs, order) = (self.programs.clone(), self.order.clone());
-        self.gate = Some(Gate::new(programs, order, trial, share)?);
-        Ok(())
+        Ok((self.programs.clone(), self.order.clone()))
     }
 
     /// Ends the noting; what was noted.

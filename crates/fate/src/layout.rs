@@ -64,6 +64,7 @@ pub(crate) mod hop_order {
     pub(crate) const LENGTH: usize = 2;
     pub(crate) const RECORDS: usize = 3;
     pub(crate) const UNNOTED: usize = 4;
+    pub(crate) const CLOCK_MASK: usize = 6;
     pub(crate) const WORDS: usize = 8;
 }
 
@@ -176,9 +177,16 @@ mod tests {
         let Some(btf) = types(test, object::HOPS) else {
             return;
         };
-        use hop_order::{FROM, LENGTH, RECORDS, TRIAL, UNNOTED, WORDS};
-        let fields = ["trial", "from", "length", "records", "unnoted"];
-        let places = vec![TRIAL, FROM, LENGTH, RECORDS, UNNOTED];
+        use hop_order::{CLOCK_MASK, FROM, LENGTH, RECORDS, TRIAL, UNNOTED, WORDS};
+        let fields = [
+            "trial",
+            "from",
+            "length",
+            "records",
+            "unnoted",
+            "clock_mask",
+        ];
+        let places = vec![TRIAL, FROM, LENGTH, RECORDS, UNNOTED, CLOCK_MASK];
         assert_eq!(layout(&btf, "order", &fields), (places, WORDS));
         let known = layout(&btf, "record", &["frame", "sent", "at", "station"]);
         assert_eq!(known, (vec![0, 1, 2, 3], RECORD_WORDS));

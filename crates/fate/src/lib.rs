@@ -4,6 +4,8 @@
 //! writes one byte per number: a cause, which is a place in the kernel's code, an interface and a
 //! reason. [`nicety_account::fate`] joins these with the numbers that arrived.
 //!
+//! The agent of a guest runs the same programs there ([`inside`]), and the host reads what it says.
+//!
 //! [`Drops`] counts what the kernel throws away on the whole machine, test frames or not.
 //!
 //! What the tracepoint does not tell: XDP frames (of the `xdp` engine, before they become ordinary
@@ -15,6 +17,7 @@ mod drops;
 mod flows;
 mod gate;
 mod hops;
+pub mod inside;
 mod kernel;
 mod layout;
 mod loaded;
@@ -25,6 +28,7 @@ mod refusal;
 mod stations;
 mod symbols;
 mod watch;
+mod windows;
 mod xdp;
 
 pub use drops::{Drops, PLACES, Read};
@@ -34,4 +38,5 @@ pub use names::{Named, TesterPorts};
 pub use object::missing;
 pub use refusal::Refusal;
 pub use watch::{Fates, NUMBERS_MAX, Noting};
+pub use windows::Windows;
 pub use xdp::XdpLost;

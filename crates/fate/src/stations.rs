@@ -148,6 +148,7 @@ impl Stations {
             arrives,
             cause,
             copies: weak && !arrives,
+            clock_error_ns: None,
         }
     }
 }

@@ -22,6 +22,21 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
+    /// Whether all of `addresses` were looked for.
+    pub(crate) fn know(&self, addresses: &[u64]) -> bool {
+        let known = |address: &u64| {
+            self.found
+                .binary_search_by_key(address, |(at, _)| *at)
+                .is_ok()
+        };
+        addresses.iter().all(known)
+    }
+
+    /// The addresses that were looked for.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
+        self.found.iter().map(|(at, _)| *at)
+    }
+
     /// The functions in which `addresses` are, all found in one walk over the list `kallsyms`.
     pub(crate) fn find(mut addresses: Vec<u64>, kallsyms: &[u8]) -> Self {
         addresses.sort_unstable();

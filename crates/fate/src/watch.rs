@@ -7,6 +7,7 @@ use nicety_model::FrameSize;
 use nicety_port::xdp::mapping::Mapping;
 use rustix::thread::{MembarrierCommand, membarrier};
 
+use crate::inside::Follow;
 use crate::kernel::Kernel;
 use crate::layout::{ARMED, Key, SKIPS, counts, order};
 use crate::loaded::{Loaded, Settings, lacks};
@@ -30,10 +31,13 @@ const HEADER_BYTES: usize = 14;
 pub struct Fates {
     kernel: &'static Kernel,
     settings: Settings,
+    frame: FrameSize,
     tester: TesterPorts,
     /// Keys of causes that are the tester's own receipt.
     receipts: Vec<Key>,
     loaded: Option<Loaded>,
+    /// Functions that were found so far.
+    symbols: Symbols,
     /// Trials so far.
     trials: u64,
     /// Absent where the kernel takes none of its programs: what these count is unexplained then.
@@ -63,6 +67,20 @@ impl Fates {
     /// # Errors
     /// Why that is not possible here; found out by loading the program.
     pub fn new(frame: FrameSize, streams: u32, tester: TesterPorts) -> Result<Self, Refusal> {
+        let mut fates = Self::ordinary(frame, streams, tester)?;
+        fates.xdp = XdpEvents::new(fates.kernel).ok();
+        Ok(fates)
+    }
+
+    /// The same for ordinary frames only: no XDP program is at work.
+    ///
+    /// # Errors
+    /// As those of [`Self::new`].
+    pub(crate) fn ordinary(
+        frame: FrameSize,
+        streams: u32,
+        tester: TesterPorts,
+    ) -> Result<Self, Refusal> {
         if object::FATE.is_none() {
             return Err(Refusal::NotBuilt(object::MISSING));
         }
@@ -73,14 +91,15 @@ impl Fates {
                 streams: streams.max(1),
                 mark: tester.mark(),
             },
+            frame,
             tester,
             receipts: Vec::new(),
             loaded: None,
+            symbols: Symbols::default(),
             trials: 0,
             xdp: None,
         };
         fates.room(NUMBERS_MIN)?;
-        fates.xdp = XdpEvents::new(fates.kernel).ok();
         Ok(fates)
     }
 
@@ -110,6 +129,12 @@ impl Fates {
         self.xdp.as_mut().map_or(Ok(()), XdpEvents::begin)
     }
 
+    /// What a guest is asked that is to follow the same frames.
+    pub fn follow(&self, trial: u8, frames: u64) -> Follow {
+        let tester = (self.settings.streams, self.tester.mark);
+        Follow::new(trial, frames, self.frame, tester)
+    }
+
     /// Ends the noting; what was noted.
     ///
     /// # Errors
@@ -123,13 +148,14 @@ impl Fates {
         let xdp = self.xdp.as_mut().map(XdpEvents::end).unwrap_or_default();
         grace();
         let raws = loaded.raws();
-        let addresses: Vec<u64> = raws.iter().flat_map(Raw::addresses).collect();
-        let symbols = match addresses.is_empty() {
-            true => Symbols::default(),
+        let mut addresses: Vec<u64> = raws.iter().flat_map(Raw::addresses).collect();
+        // The kernel's list is long: frames are lost at the same places again and again.
+        if !self.symbols.know(&addresses) {
+            addresses.extend(self.symbols.addresses());
             // Where the list is hidden, reasons and interfaces remain.
-            false => Symbols::find(addresses, &std::fs::read(SYMBOLS).unwrap_or_default()),
-        };
-        let named = |raw: &Raw| raw.named(&symbols, &self.kernel.reasons, &self.tester);
+            self.symbols = Symbols::find(addresses, &std::fs::read(SYMBOLS).unwrap_or_default());
+        }
+        let named = |raw: &Raw| raw.named(&self.symbols, &self.kernel.reasons, &self.tester);
         let words = loaded.bytes.words().chunks_exact(loaded.words_per_stream);
         let bytes = |words: &[AtomicU64]| {
             let words = words.iter().map(|word| word.load(Ordering::Relaxed));

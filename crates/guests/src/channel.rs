@@ -1,6 +1,6 @@
 //! The host's end of the channel to a guest.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -94,20 +94,22 @@ impl Channel {
     /// that goes mad may write anything.
     fn next(&mut self, end: Instant, stopped: &dyn Fn() -> bool) -> Result<FromGuest, Missed> {
         loop {
-            match self.stream.read_until(b'\n', &mut self.line) {
+            // A guest that never ends its line is not read for ever.
+            let room = (LONGEST_LINE + 1).saturating_sub(self.line.len()) as u64;
+            let mut stream = self.stream.by_ref().take(room);
+            match stream.read_until(b'\n', &mut self.line) {
                 Ok(0) => return Err(Missed::Gone(io::ErrorKind::UnexpectedEof.into())),
                 Ok(_) => {
                     let line = std::mem::take(&mut self.line);
-                    if let Ok(message) = serde_json::from_slice(&line) {
+                    if line.ends_with(b"\n")
+                        && let Ok(message) = serde_json::from_slice(&line)
+                    {
                         return Ok(message);
                     }
                 }
                 // What was read so far stays in `line`.
                 Err(e) if is_timeout(&e) => {}
                 Err(e) => return Err(Missed::Gone(e)),
-            }
-            if self.line.len() > LONGEST_LINE {
-                self.line.clear();
             }
             if stopped() {
                 return Err(Missed::Stopped);
@@ -154,6 +156,19 @@ mod tests {
             writeln!(guest, "{text}").unwrap();
         }
         assert_eq!(channel.after(None, LIMIT, &|| false).unwrap().number, 1);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_read_for_ever() {
+        let (mut channel, mut guest) = pair();
+        let writer = std::thread::spawn(move || {
+            let piece = vec![b'x'; 1 << 20];
+            while guest.write_all(&piece).is_ok() {}
+        });
+        let late = channel.hello(Duration::ZERO, &|| false);
+        assert!(matches!(late, Err(Missed::Late)), "{late:?}");
+        drop(channel);
+        writer.join().unwrap();
     }
 
     #[test]

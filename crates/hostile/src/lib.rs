@@ -38,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     peers::LAB,
     peers::SOCK,
     peers::QMP,
+    peers::GUEST_FATES,
     kernel::SHAPER,
     kernel::LINK,
     kernel::FUNCTIONS,

@@ -1,9 +1,13 @@
-//! What the other end of a connection may say: a lab's machine, a socket client or server, QEMU's monitor.
+//! What the other end of a connection may say: a lab's machine, a socket client or server, QEMU's monitor, a guest that
+//! follows frames.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use nicety_account::hops::join;
+use nicety_account::inside::{self, Inside, weave};
+use nicety_fate::inside::{Told, read};
 use nicety_guests::qmp::Qmp;
 use nicety_lab::wire::{Decoder, Message, ToGuest, ToHost};
 
@@ -80,6 +84,44 @@ pub(crate) const QMP: Target = Target {
         vec![
             b"{\"QMP\": {\"version\": {}}}\r\n{\"return\": {}}\r\n{\"event\": \"RESUME\"}\r\n{\"return\": [{\"thread-id\": 7}]}\r\n"
                 .to_vec(),
+        ]
+    },
+};
+
+/// What a guest says of frames that it followed, read and put beside what the host saw.
+pub(crate) const GUEST_FATES: Target = Target {
+    name: "guest-fates",
+    run: |bytes| {
+        let Ok(answer) = serde_json::from_slice(bytes) else {
+            return;
+        };
+        let Ok(Told::Noted {
+            fates,
+            seen,
+            stations,
+            ..
+        }) = read("guest", &answer)
+        else {
+            return;
+        };
+        inside::join(&mut [vec![0; 64], vec![1; 64]], &mut Vec::new(), &fates);
+        let host = seen.clone();
+        let inside = Inside {
+            guest: "guest".to_owned(),
+            seen,
+            stations: stations.clone(),
+            ..Inside::default()
+        };
+        for is_before in [true, false] {
+            let woven = weave(host.clone(), stations.clone(), &inside, &|_| is_before);
+            let _ = join(woven.seen, &woven.stations, "sent at a");
+        }
+    },
+    seeds: |_| {
+        vec![
+            br#"{"told":{"causes":[{"number":1,"device":"eth1","function":"f","reason":"QDISC_DROP"}],"rows":["2 5 1 1 1 1",""],"rows_left_out":0,"stations":[{"does":"receives","device":"eth0","function":null,"reason":null},{"does":"frees","device":"eth1","function":"f","reason":null}],"seen":"0 7 1000 5000 0 0 1 0 7 1000 6000 1 0 1 0 8 2000 7000 0 0 1","unnoted":0}}"#
+                .to_vec(),
+            br#"{"clock":1000}"#.to_vec(),
         ]
     },
 };

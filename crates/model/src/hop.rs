@@ -33,6 +33,24 @@ pub struct HopReport {
     /// Interfaces that saw sampled frames, in the order of the way; empty in older runs.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub stations: Vec<HopStation>,
+    /// How far clocks of guests were compared with the host's; empty where no guest was looked into.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub clocks: Vec<GuestClock>,
+}
+
+/// The clock of a guest beside the host's during a trial.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GuestClock {
+    /// The guest.
+    pub guest: String,
+    /// Most by which the comparison may be wrong, in nanoseconds.
+    pub error_ns: u64,
+    /// By how much the guest's clock runs faster, in billionths.
+    pub drift_ppb: i64,
+    /// The shortest question and answer before and after the trial, in nanoseconds; absent where none was answered: the
+    /// comparison is then by the frames alone.
+    pub round_trip_ns: Option<u64>,
 }
 
 /// What an interface saw of the sampled frames: `frames = passed + dropped + left`.
@@ -54,6 +72,7 @@ pub struct HopStation {
 }
 
 /// The time between two stations.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hop {
     /// Where it begins: `sent at a`, `received at d0`.
@@ -65,6 +84,17 @@ pub struct Hop {
     /// How long.
     #[serde(flatten)]
     pub time: HopTime,
+    /// Most by which all times of this hop may be wrong together, in nanoseconds: it leads into a guest or out of it, and
+    /// two clocks were read. The hop at the other side of the guest is then wrong by as much the other way. Absent
+    /// where one clock was read.
+    pub error_ns: Option<u64>,
+}
+
+impl Hop {
+    /// Whether the clocks tell how long it is: they are compared to less than half of its frames took.
+    pub fn is_known(&self) -> bool {
+        self.error_ns.is_none_or(|error| error < self.time.p50_ns)
+    }
 }
 
 /// Distribution of times in nanoseconds.

@@ -122,7 +122,7 @@ pub enum Unknown {
     NotFollowed,
     /// Time of this station: no tracepoint of its own, its time is in that of the next station.
     InNextStation,
-    /// Time of this station: it is inside a guest, whose kernel is not looked into.
+    /// Time of this station: it is inside a guest, whose kernel was not asked or did not see these frames.
     InGuest,
     /// Time of this station: the kernel does not carry its frames.
     OutsideKernel,

@@ -57,7 +57,8 @@ pub use netkit::{NetkitPath, NetkitSpec};
 pub use netns_guest::{NetnsPath, NetnsSpec};
 pub use nicety_model::path::Tagging;
 pub use path::{
-    Coupling, Middle, Neighbours, Path, PathFacts, PathPort, PathThread, Pausable, add_neighbours,
+    Coupling, Kernels, Middle, Neighbours, Path, PathFacts, PathPort, PathThread, Pausable,
+    add_neighbours,
 };
 pub use resettable::{Receipt, Resettable};
 pub use rig::{END_MACS, RigSpec};

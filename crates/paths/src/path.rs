@@ -1,10 +1,13 @@
 //! What every path offers, however it came to be.
 
+use std::time::Duration;
+
 use nicety_model::{BuiltPlace, Note};
 use nicety_netdev::link::Mac;
 use nicety_netdev::napi::NapiThread;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
+use serde_json::Value;
 
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
@@ -52,6 +55,11 @@ pub trait Path: Send + Sync {
         None
     }
 
+    /// For a path through guests whose kernels are not the host's.
+    fn kernels(&self) -> Option<&dyn Kernels> {
+        None
+    }
+
     /// For a path with a switch that others can join.
     fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
         None
@@ -65,6 +73,18 @@ pub trait Pausable {
 
     /// Lets it go on; whether it does.
     fn resume(&self) -> bool;
+}
+
+/// Kernels of guests, which see what the host's does not.
+pub trait Kernels {
+    /// Names of the guests, with which the names of their places begin: `guest`, or `guest0` where there are several.
+    fn names(&self) -> Vec<String>;
+
+    /// Lets guest `number` do some work for at most `limit`, and returns what came of it. A guest may answer anything.
+    ///
+    /// # Errors
+    /// [`NetError::Silent`] when it has ended or does not answer.
+    fn work(&self, number: usize, work: Value, limit: Duration) -> Result<Value, NetError>;
 }
 
 /// A path with a switch that others can join.

@@ -44,7 +44,7 @@ use crate::error::PathError;
 use crate::guest::shared;
 use crate::interface::{CARRIER_LIMIT, enslaved};
 use crate::neighbours;
-use crate::path::{Neighbours, Path, PathFacts, Pausable};
+use crate::path::{Kernels, Neighbours, Path, PathFacts, Pausable};
 use crate::resettable::Resettable;
 use crate::rig::{Rig, check_host_queues};
 use crate::run_dir::RunDir;
@@ -466,8 +466,22 @@ impl Path for VmPath {
         Some(self)
     }
 
+    fn kernels(&self) -> Option<&dyn Kernels> {
+        Some(self)
+    }
+
     fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
         Some(self)
+    }
+}
+
+impl Kernels for VmPath {
+    fn names(&self) -> Vec<String> {
+        self.guests.iter().map(|guest| guest.name.clone()).collect()
+    }
+
+    fn work(&self, number: usize, work: Value, limit: Duration) -> Result<Value, NetError> {
+        self.work(number, work, limit, &|| false)
     }
 }
 

@@ -7,6 +7,7 @@ use nicety_model::{CellFate, LatencySummary};
 use crate::document::{Block, Cell, Table, columns};
 use crate::number;
 use crate::pick::Group;
+use crate::waterfall::words;
 
 /// A table of hops for each cell that has them, and what to make of it; of more than `most` cells the others are
 /// counted.
@@ -57,15 +58,16 @@ fn table(name: &str, hops: &HopReport) -> Table {
     let end = hops.hops.last().map(|hop| hop.to.as_str());
     let begin = hops.hops.first().map(|hop| hop.from.as_str());
     let whole = (begin.zip(end)).map(|(from, to)| (from, to, hops.end_to_end, ""));
-    let lines: Vec<(&str, &str, HopTime, String)> = hops
+    let lines: Vec<(&str, &str, Option<HopTime>, String)> = hops
         .hops
         .iter()
         .map(|hop| {
             let cpus = hop.cpus.iter().take(4).map(u32::to_string);
             let cpus = cpus.collect::<Vec<_>>().join(" ");
-            (hop.from.as_str(), hop.to.as_str(), hop.time, cpus)
+            let time = hop.is_known().then_some(hop.time);
+            (hop.from.as_str(), hop.to.as_str(), time, cpus)
         })
-        .chain(whole.map(|(from, to, time, cpus)| (from, to, time, cpus.to_owned())))
+        .chain(whole.map(|(from, to, time, cpus)| (from, to, Some(time), cpus.to_owned())))
         .collect();
     let us = |ns: u64| number::micros(ns as f64 / 1e3);
     // With fewer samples beyond it a percentile is the largest value, or close to it.
@@ -73,9 +75,9 @@ fn table(name: &str, hops: &HopReport) -> Table {
         samples: hops.frames,
         ..LatencySummary::default()
     };
-    let beyond = |share: f64, ns: u64| match known.knows(share) {
-        true => Cell::from(us(ns)),
-        false => Cell::absent(),
+    let beyond = |share: f64, ns: Option<u64>| match ns.filter(|_| known.knows(share)) {
+        Some(ns) => Cell::from(us(ns)),
+        None => Cell::absent(),
     };
     Table::of(
         format!("{name}, µs"),
@@ -83,11 +85,11 @@ fn table(name: &str, hops: &HopReport) -> Table {
         columns![|(from, to, time, cpus)|
             "from" Name: *from;
             "to" Name: *to;
-            "mean" Number: us(time.mean_ns);
-            "p50" Number: us(time.p50_ns);
-            "p99" Number: beyond(0.01, time.p99_ns);
-            "p99.9" Number: beyond(0.001, time.p999_ns);
-            "max" Number: us(time.max_ns);
+            "mean" Number: time.map(|time| us(time.mean_ns));
+            "p50" Number: time.map(|time| us(time.p50_ns));
+            "p99" Number: beyond(0.01, time.map(|time| time.p99_ns));
+            "p99.9" Number: beyond(0.001, time.map(|time| time.p999_ns));
+            "max" Number: time.map(|time| us(time.max_ns));
             "CPU" Text: cpus;
         ],
     )
@@ -124,6 +126,10 @@ fn sampled(fate: &CellFate, hops: &HopReport) -> String {
             us(plain)
         );
     }
+    let crossing = words::crossing(&hops.hops.iter().collect::<Vec<_>>());
+    for line in crossing {
+        text += &format!(" {line}");
+    }
     text
 }
 
@@ -151,6 +157,7 @@ mod tests {
             to: to.to_owned(),
             cpus: vec![0, 1],
             time: time(mean_ns),
+            error_ns: None,
         };
         let hops = HopReport {
             frames: 200,

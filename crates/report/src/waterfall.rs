@@ -4,7 +4,7 @@
 mod drawn;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(crate) mod words;
 
 use nicety_model::hop::HopTime;
 use nicety_model::waterfall::{Waterfall, WaterfallStation};
@@ -106,7 +106,7 @@ fn rows(station: &WaterfallStation) -> Vec<Row> {
         name,
         frames: [station.frames_in, station.frames_out, Some(station.lost)],
         time: match station.hops.as_slice() {
-            [one] => Some(one.time),
+            [one] if one.is_known() => Some(one.time),
             _ => None,
         },
         cpus: words::cpus(station),
@@ -115,7 +115,7 @@ fn rows(station: &WaterfallStation) -> Vec<Row> {
     let more = many.map(|hop| Row {
         name: format!("until {}", hop.to),
         frames: [None; 3],
-        time: Some(hop.time),
+        time: hop.is_known().then_some(hop.time),
         cpus: String::new(),
     });
     std::iter::once(first).chain(more).collect()

@@ -10,7 +10,7 @@ use nicety_host::roots::ProcRoot;
 use nicety_host::tasks::label_of;
 use nicety_model::note::{MachineNote, TrialNote};
 use nicety_model::{
-    BuiltPath, BuiltThread, CellKey, CellResult, Disturbance, Fps, LimitKey, Purpose,
+    BuiltPath, BuiltThread, CellKey, CellResult, Disturbance, Fps, LimitKey, Note, Purpose,
 };
 use nicety_paths::{Coupling, Path};
 use nicety_port::Stop;
@@ -201,6 +201,9 @@ impl Bench {
             };
             let trial = trials.run(&ask, stop)?;
             record.dir.append_trial(&trial)?;
+            // Once for all its trials.
+            let unseen = |note: &&Note| matches!(note, Note::Trial(TrialNote::GuestUnseen { .. }));
+            record.note(trial.notes.iter().filter(unseen).cloned());
             let within = cell.judged(&trial);
             cell.observe(&trial);
             observer.on(Event::Tried {

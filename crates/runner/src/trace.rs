@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use nicety_account::journey::{Burst, join};
-use nicety_fate::{Hops, Refusal, TesterPorts};
+use nicety_fate::{Hops, Refusal, TesterPorts, Windows};
 use nicety_guests::bundle::MIRROR;
 use nicety_host::placement::Placement;
 use nicety_model::journey::{Journey, JourneyEnd};
@@ -134,7 +134,10 @@ impl Tracer {
             numbers: true,
         };
         self.hops
-            .begin(order.trial, order.frames())
+            .begin(
+                order.trial,
+                Windows::new(order.frames(), clock::monotonic_ns()),
+            )
             .map_err(RunError::Trace)?;
         let report = self.engine.trial(&order, stop);
         let passed = self.hops.end();

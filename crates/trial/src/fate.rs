@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nicety_account::fate::{Beside, Noted, OneWay, Tally, by_way, explain};
+use nicety_account::inside::{self, GuestFates};
 use nicety_fate::{Noting, Refusal, XdpLost};
 use nicety_model::fate::XdpCount;
 use nicety_model::fate::{Way, WayFate};
@@ -94,16 +95,26 @@ fn tally(streams: &[Tally]) -> Tally {
     all
 }
 
+/// What else is known of a trial's path.
+pub(crate) struct Seen<'s> {
+    /// The path.
+    pub(crate) path: &'s dyn Path,
+    /// Its counters after the trial.
+    pub(crate) after: &'s PathCounters,
+    /// What its guests noted.
+    pub(crate) guests: &'s [GuestFates],
+}
+
 /// Puts what was noted in the place of the ledger that counters alone make, or says why it was not.
 pub(crate) fn add(
     record: &mut TrialRecord,
     noted: Result<Noting, Refusal>,
     engine: &dyn Engine,
-    path: &dyn Path,
     report: &EngineReport,
-    after: &PathCounters,
+    seen: &Seen<'_>,
 ) {
-    let noting = match noted {
+    let (path, after) = (seen.path, seen.after);
+    let mut noting = match noted {
         Ok(noting) => noting,
         Err(why) => {
             let why = why.to_string();
@@ -154,11 +165,14 @@ pub(crate) fn add(
             .cloned()
             .collect(),
     };
-    let causes: Vec<_> = noting
+    let mut causes: Vec<_> = noting
         .causes
         .iter()
         .map(|named| (named.number, named.cause.clone()))
         .collect();
+    for guest in seen.guests {
+        inside::join(&mut noting.bytes, &mut causes, guest);
+    }
     let tallies = tallies(&arrivals, &noting);
     let (mut lines, unexplained) = explain(&tally(&tallies), &causes, &beside);
     if unexplained > 0 {

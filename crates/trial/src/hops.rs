@@ -1,21 +1,33 @@
 //! How long frames were where, in trials that look for it.
 
 use nicety_account::hops::{Seen, join};
+use nicety_account::inside::{Inside, weave};
 use nicety_fate::{Passed, Refusal};
-use nicety_model::fate::{Way, WayFate};
+use nicety_model::fate::{Way as Direction, WayFate};
 use nicety_model::hop::HopReport;
 use nicety_model::note::TrialNote;
 use nicety_model::{FateReport, TrialRecord};
 
-/// Puts what was seen into the record, or says why it was not. `ports` are A and B; frames of stream 0 leave A, those of
-/// stream 1 leave B.
-pub(crate) fn add(record: &mut TrialRecord, passed: Result<Passed, Refusal>, ports: [&str; 2]) {
+use crate::inside::{Noted, before};
+
+/// The way of the frames.
+pub(crate) struct Way<'w> {
+    /// Ports A and B; frames of stream 0 leave A, those of stream 1 leave B.
+    pub(crate) ports: [&'w str; 2],
+    /// Places from A to B.
+    pub(crate) places: Vec<&'w str>,
+    /// What guests saw.
+    pub(crate) inside: &'w Noted,
+}
+
+/// Puts what was seen into the record, or says why it was not.
+pub(crate) fn add(record: &mut TrialRecord, passed: Result<Passed, Refusal>, way: &Way<'_>) {
     let joined =
         passed
             .map_err(|why| why.to_string())
             .and_then(|passed| match record.streams.len() {
-                2.. => both(passed, ports).map(|hops| (None, hops)),
-                _ => one(passed, ports[0]).map(|hops| (Some(hops), Vec::new())),
+                2.. => both(passed, way).map(|hops| (None, hops)),
+                _ => one(passed, way, 0).map(|hops| (Some(hops), Vec::new())),
             });
     let (mut hops, ways) = match joined {
         Ok(joined) => joined,
@@ -29,7 +41,7 @@ pub(crate) fn add(record: &mut TrialRecord, passed: Result<Passed, Refusal>, por
         hops.all_mean_ns = mean.map(|ns| ns.round().max(0.0) as u64);
     }
     let frames = record.streams.iter().map(|stream| stream.frames);
-    let ways = ways.into_iter().zip(frames).zip(Way::BOTH);
+    let ways = ways.into_iter().zip(frames).zip(Direction::BOTH);
     let ways = ways.map(|((hops, frames), way)| WayFate {
         way,
         sent: frames.sent,
@@ -44,27 +56,46 @@ pub(crate) fn add(record: &mut TrialRecord, passed: Result<Passed, Refusal>, por
     });
 }
 
-fn one(passed: Passed, sender: &str) -> Result<HopReport, String> {
-    let hops = join(passed.seen, &passed.stations, &format!("sent at {sender}"));
-    let hops = hops.map_err(|error| error.to_string())?;
+/// Of one stream.
+fn one(passed: Passed, way: &Way<'_>, stream: usize) -> Result<HopReport, String> {
+    let Passed {
+        mut seen,
+        mut stations,
+        unnoted,
+    } = passed;
+    let mut clocks = Vec::new();
+    for guest in &way.inside.passed {
+        let before = before(&way.places, &guest.guest, stream);
+        let own = |of: &&Seen| of.stream() as usize == stream;
+        let inside = Inside {
+            seen: guest.seen.iter().filter(own).copied().collect(),
+            ..guest.clone()
+        };
+        let is_before = |device: &str| before.contains(&device);
+        let woven = weave(seen, stations, &inside, &is_before);
+        (seen, stations) = (woven.seen, woven.stations);
+        clocks.extend(woven.clock);
+    }
+    let sender = format!("sent at {}", way.ports[stream & 1]);
+    let hops = join(seen, &stations, &sender).map_err(|error| error.to_string())?;
     Ok(HopReport {
-        unnoted: passed.unnoted,
+        unnoted: unnoted.saturating_add(way.inside.unnoted),
+        clocks,
         ..hops
     })
 }
 
 /// Of each stream its own: they go other ways, and have the same numbers.
-fn both(passed: Passed, ports: [&str; 2]) -> Result<Vec<HopReport>, String> {
+fn both(passed: Passed, way: &Way<'_>) -> Result<Vec<HopReport>, String> {
     let (second, first): (Vec<Seen>, Vec<Seen>) =
         passed.seen.into_iter().partition(|of| of.stream() > 0);
-    let ways = [first, second].into_iter().zip(ports);
-    let one = |(seen, port)| {
+    let one = |(stream, seen)| {
         let passed = Passed {
             seen,
             stations: passed.stations.clone(),
             unnoted: passed.unnoted,
         };
-        one(passed, port)
+        one(passed, way, stream)
     };
-    ways.map(one).collect()
+    [first, second].into_iter().enumerate().map(one).collect()
 }

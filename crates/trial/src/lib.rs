@@ -6,6 +6,7 @@
 mod fate;
 mod hardware;
 mod hops;
+mod inside;
 mod loss_ledger;
 mod passed;
 mod record;
@@ -17,7 +18,7 @@ mod windows;
 
 use std::time::Duration;
 
-use nicety_fate::{Fates, Hops};
+use nicety_fate::{Fates, Hops, Windows};
 use nicety_host::cpu_load::{CpuSnapshot, Watch};
 use nicety_host::roots::{FactError, ProcRoot};
 use nicety_host::softnet::SoftnetSample;
@@ -27,11 +28,13 @@ use nicety_model::recovery::Then;
 use nicety_model::{Fps, Purpose, TrialRecord, Validity};
 use nicety_paths::counters::PathCounters;
 use nicety_paths::path::Path;
+use nicety_port::clock;
 use nicety_port::distance;
 use nicety_port::probes::Prober;
 use nicety_port::stalls::StallWatch;
 use nicety_port::{Arrivals, Engine, EngineReport, LostFrame, PortError, Rest, Stop, TrialOrder};
 
+use inside::Following;
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
 pub use stalls::{STALLED_MAX, span as stall_span};
 
@@ -292,6 +295,14 @@ impl<'a> Trials<'a> {
             let why = "this engine cannot change its load while a trial runs".to_owned();
             return Ok(record::broken(spec, started, start, why));
         }
+        let windows = hopping.then(|| {
+            let windows = Windows::new(order.frames(), clock::monotonic_ns());
+            match self.path.kernels() {
+                Some(_) => windows.shared(),
+                None => windows,
+            }
+        });
+        let following = self.follow(&order, noting, windows);
         let near = self.wait_until_near(stop);
         let watch = self.watch();
         let before = match self.before(&watch) {
@@ -306,9 +317,9 @@ impl<'a> Trials<'a> {
             Some(fates) => fates.begin(order.trial, order.frames()).map(|()| true),
             None => Ok(false),
         };
-        let hops_begun = match self.hops.as_deref_mut().filter(|_| hopping) {
-            Some(hops) => hops.begin(order.trial, order.frames()).map(|()| true),
-            None => Ok(false),
+        let hops_begun = match (self.hops.as_deref_mut(), windows) {
+            (Some(hops), Some(windows)) => hops.begin(order.trial, windows).map(|()| true),
+            _ => Ok(false),
         };
         let wants_latency = matches!(spec.purpose, Purpose::Latency { .. });
         let prober = self.prober.filter(|_| wants_latency);
@@ -334,7 +345,9 @@ impl<'a> Trials<'a> {
         let cpu_after = CpuSnapshot::take(&self.proc, &watch)?;
         let softnet = SoftnetSample::read(&self.proc).ok();
         let counters = self.path.counters();
+        let inside = following.map(Following::end).unwrap_or_default();
         let mut record = record::of(spec, &report);
+        record.notes.extend(inside.notes.iter().cloned());
         record.step = step::of(&order, self.engine);
         if let Some(hardware) = hardware {
             hardware::add(&mut record, hardware);
@@ -368,10 +381,21 @@ impl<'a> Trials<'a> {
                     loss_ledger::complete(record.frames.lost, &before.counters, &after, beside);
                 if let Some(passed) = passed_by {
                     let ports = self.path.ports().each_ref();
-                    hops::add(&mut record, passed, ports.map(|port| port.name.as_str()));
+                    let places = after.interfaces.iter();
+                    let way = hops::Way {
+                        ports: ports.map(|port| port.name.as_str()),
+                        places: places.map(|place| place.interface.as_str()).collect(),
+                        inside: &inside,
+                    };
+                    hops::add(&mut record, passed, &way);
                 }
                 if let Some(noted) = noted {
-                    fate::add(&mut record, noted, self.engine, self.path, &report, &after);
+                    let seen = fate::Seen {
+                        path: self.path,
+                        after: &after,
+                        guests: &inside.fates,
+                    };
+                    fate::add(&mut record, noted, self.engine, &report, &seen);
                 }
             }
             Err(error) => {
@@ -385,6 +409,21 @@ impl<'a> Trials<'a> {
             .map(|(before, after)| [before, after]);
         record.wall_s = (nicety_host::clock::monotonic() - start).as_secs_f64();
         Ok(record)
+    }
+
+    /// Has the guests on the path follow the frames of a trial, where it is looked for what became of them.
+    fn follow(
+        &self,
+        order: &TrialOrder,
+        noting: bool,
+        windows: Option<Windows>,
+    ) -> Option<Following<'a>> {
+        let fates = self
+            .fates
+            .as_deref()
+            .filter(|_| noting || windows.is_some())?;
+        let follow = fates.follow(order.trial, order.frames()).drops(noting);
+        Following::begin(self.path, &follow, windows)
     }
 
     /// How far apart tester and path are, once they are near or that has taken too long.

@@ -50,6 +50,17 @@ pub struct OffsetSample {
 }
 
 impl OffsetSample {
+    /// How far another clock is ahead of the system's, from the shortest of several readings.
+    pub(crate) fn tightest(readings: &[Reading]) -> Option<Self> {
+        let reading = Reading::tightest(readings)?;
+        Some(Self {
+            at_ns: reading.at_ns(),
+            offset_ns: reading.ahead_ns(),
+            // The clock runs a little faster or slower meanwhile, and halves are rounded.
+            error_ns: reading.half_width_ns() * (1.0 + FASTER_MAX) + 1.0,
+        })
+    }
+
     /// From readings of A, then of B, then of A again; none when the system's clock was stepped
     /// meanwhile, or there is no reading.
     pub fn of(first: &[Reading], b: &[Reading], again: &[Reading]) -> Option<Self> {
@@ -97,6 +108,24 @@ impl Offset {
         error_ns: 0.0,
     };
 
+    /// A line through one point.
+    pub(crate) fn line(at_ns: i64, offset_ns: i64, drift: f64, error_ns: f64) -> Self {
+        Self {
+            at_ns,
+            offset_ns,
+            drift,
+            error_ns,
+        }
+    }
+
+    /// The same line, that much less certain.
+    pub(crate) fn wider(self, by_ns: f64) -> Self {
+        Self {
+            error_ns: self.error_ns + by_ns,
+            ..self
+        }
+    }
+
     /// The line through the first and the last of at least two samples, in the order they were taken.
     /// Samples in between say how far from it the truth may be.
     pub fn over(samples: &[OffsetSample]) -> Option<Self> {
@@ -109,17 +138,19 @@ impl Offset {
         let mut line = Self {
             at_ns: first.at_ns,
             offset_ns: first.offset_ns,
-            drift: (last.offset_ns - first.offset_ns) as f64 / (last.at_ns - first.at_ns) as f64,
+            drift: last.offset_ns.saturating_sub(first.offset_ns) as f64
+                / (last.at_ns - first.at_ns) as f64,
             error_ns: 0.0,
         };
-        let off = |s: &OffsetSample| (s.offset_ns - line.at(s.at_ns)).abs() as f64 + s.error_ns;
+        let off = |s: &OffsetSample| s.offset_ns.abs_diff(line.at(s.at_ns)) as f64 + s.error_ns;
         line.error_ns = samples.iter().map(off).fold(0.0, f64::max);
         Some(line)
     }
 
     /// At a moment by clock A.
     pub fn at(&self, a_ns: i64) -> i64 {
-        self.offset_ns + ((a_ns - self.at_ns) as f64 * self.drift).round() as i64
+        let moved = (a_ns.saturating_sub(self.at_ns) as f64 * self.drift).round() as i64;
+        self.offset_ns.saturating_add(moved)
     }
 
     /// At a moment by clock B.

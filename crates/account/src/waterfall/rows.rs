@@ -187,6 +187,18 @@ impl Rows {
             row.station.hops = own;
             row.station.sampled = sampled;
         }
+        // The guest's own kernel was asked: its bridge is as the host's.
+        let in_guest = |row: &Row| matches!(row.site, SiteKind::Guests(_));
+        let asked = |row: &Row| in_guest(row) && !row.station.hops.is_empty();
+        if self.rows.iter().any(asked) {
+            let silent = |row: &&mut Row| row.station.no_time == Some(Unknown::InGuest);
+            for row in self.rows.iter_mut().filter(silent) {
+                row.station.no_time = Some(match row.names.is_empty() {
+                    true => Unknown::InNextStation,
+                    false => Unknown::NotSeen,
+                });
+            }
+        }
         self.rows
     }
 }

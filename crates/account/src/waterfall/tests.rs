@@ -106,6 +106,7 @@ fn hops(ways: &[(&str, &str)]) -> HopReport {
                 to: (*to).to_owned(),
                 cpus: vec![3],
                 time,
+                error_ns: None,
             })
             .collect(),
         ..HopReport::default()
@@ -423,6 +424,39 @@ fn guests_are_stations_whose_kernel_is_their_own() {
         .find(|row| row.station == "guest g0")
         .unwrap();
     assert_eq!(row.lost, 2);
+}
+
+#[test]
+fn guests_that_were_asked_tell_of_their_own_stations() {
+    let mut guest = fate(
+        100,
+        vec![
+            dropped("guest eth1", "QDISC_DROP", 7),
+            dropped("t0", "FULL_RING", 3),
+        ],
+    );
+    guest.report.hops = Some(hops(&[
+        ("sent at a", "received at d0"),
+        ("received at d0", "sent at t0"),
+        ("sent at t0", "received at guest eth0"),
+        ("received at guest eth0", "sent at guest eth1"),
+        ("sent at guest eth1", "received at t1"),
+        ("received at t1", "arrived at b"),
+    ]));
+    let waterfall = only(&cell("vm", "uni"), &guest);
+    let rows = &waterfall.stations;
+    let of = |name: &str| rows.iter().find(|row| row.station == name).unwrap();
+    assert_eq!(of("guest eth1").lost, 7);
+    assert_eq!(of("guest eth1").frames_in, Some(97));
+    assert_eq!(of("t1").frames_in, Some(90));
+    assert_eq!(
+        (of("guest eth0").hops.len(), of("guest eth1").hops.len()),
+        (1, 1)
+    );
+    assert_eq!(of("guest eth0").no_time, None);
+    // Its bridge stands between them.
+    assert_eq!(rows[5].no_time, Some(Unknown::InNextStation));
+    assert!(waterfall.elsewhere.is_empty() && waterfall.off == 0);
 }
 
 proptest! {

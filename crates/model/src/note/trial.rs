@@ -37,5 +37,9 @@ notes! {
         "N077" "reset-unknown" Caution Problem
         ResetUnknown { why: String }
             => ("The reset time was not measured: {why}."),
+
+        "N078" "guest-unseen" Info Condition
+        GuestUnseen { guest: String, why: String }
+            => ("What {guest} lost and how long frames were in it was not found out: {why}."),
     }
 }

@@ -1,9 +1,13 @@
 //! `nicety guest-init`: what this program does as the first processes of a guest. Not for users.
 
+use std::cell::RefCell;
+
 use anyhow::anyhow;
+use nicety_fate::inside::Agent;
 use nicety_guests::init as guest;
 use nicety_lab::agent;
 use nicety_runner::sock::guest::{serve, work};
+use serde_json::Value;
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -22,7 +26,12 @@ pub fn run(part: &str) -> Result<Exit, Failure> {
             Err(Failure::environment(error))
         }
         "vm" if rustix::process::getpid().is_init() => {
-            let Err(error) = guest::run(&serve, &work);
+            let agent = RefCell::new(Agent::default());
+            let follow = |question: Value| {
+                let answer = agent.borrow_mut().answer(&question);
+                answer.unwrap_or_else(|| work(question))
+            };
+            let Err(error) = guest::run(&serve, &follow);
             output::error(&format!("the guest's first process: {error}"));
             guest::power_off();
             Err(Failure::environment(error))

@@ -26,6 +26,7 @@ use nicety_testkit::runner::{self, Skip, Test};
 #[allow(dead_code, reason = "shared with the tests of the other paths")]
 mod packet;
 
+mod fates;
 mod host_queues;
 mod virtio;
 
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
                 "a_switch_that_polls_reads_all_queues_of_the_host",
                 host_queues::polled,
             ),
+            Test::new("frames_are_followed_inside_a_guest", fates::followed).once(),
             Test::new("threads_are_where_they_were_asked_to_be", pinned),
             Test::new("a_cpu_that_is_not_there_is_refused", no_such_cpu),
             Test::new("a_guest_that_says_nothing_is_given_up", silent),
@@ -99,8 +101,9 @@ fn main() -> ExitCode {
 
 #[allow(clippy::print_stderr, reason = "the guest's console")]
 fn guest() -> ExitCode {
-    let Err(error) =
-        nicety_guests::init::run(&|_, _| Err("no server here".to_owned()), &|work| work);
+    let agent = std::cell::RefCell::default();
+    let work = |work| fates::work(&agent, work);
+    let Err(error) = nicety_guests::init::run(&|_, _| Err("no server here".to_owned()), &work);
     eprintln!("nicety: the guest's first process: {error}");
     nicety_guests::init::power_off();
     ExitCode::FAILURE

@@ -62,6 +62,7 @@ fn bars(waterfall: &Waterfall, width: f64) -> Markup {
         .stations
         .iter()
         .flat_map(|station| &station.hops)
+        .filter(|hop| hop.is_known())
         .map(|hop| hop.time.p99_ns)
         .max();
     let longest = longest.unwrap_or(0).max(1) as f64;
@@ -110,7 +111,7 @@ fn frames(station: &WaterfallStation, sent: u64, width: f64) -> Markup {
 fn times(station: &WaterfallStation, longest: f64, width: f64) -> Markup {
     let left = LABEL.min(width / 4.0);
     let y = FONT + 6.0 + BAR + 4.0;
-    let Some(hop) = station.hops.last() else {
+    let Some(hop) = station.hops.last().filter(|hop| hop.is_known()) else {
         return html! {};
     };
     let at = |ns: u64| (width - left - 2.0) * ns as f64 / longest;
@@ -158,7 +159,7 @@ fn numbers(station: &WaterfallStation) -> String {
 
 /// `1.2 µs, p99 8.1 µs, CPU 0`; empty without a time.
 fn time(station: &WaterfallStation) -> String {
-    let Some(hop) = station.hops.last() else {
+    let Some(hop) = station.hops.last().filter(|hop| hop.is_known()) else {
         return String::new();
     };
     let us = |ns: u64| number::micros(ns as f64 / 1e3);

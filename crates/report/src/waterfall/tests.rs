@@ -33,6 +33,7 @@ fn made() -> Waterfall {
         to: to.to_owned(),
         cpus: vec![0],
         time: time(ns),
+        error_ns: None,
     };
     let cause = FateCause::Dropped {
         device: Some("d1".to_owned()),

@@ -3,6 +3,7 @@
 use nicety_model::FateOf;
 use nicety_model::cpu_list::format_cpu_list;
 use nicety_model::fate::Way;
+use nicety_model::hop::Hop;
 use nicety_model::waterfall::{Off, OffWhy, Unknown, Waterfall, WaterfallStation};
 
 use super::frames;
@@ -87,6 +88,59 @@ pub(super) fn lines(waterfall: &Waterfall) -> Vec<String> {
             .map(|what| missing(*what).to_owned()),
     );
     lines.extend(without_times(waterfall));
+    let hops: Vec<&Hop> = waterfall
+        .stations
+        .iter()
+        .flat_map(|station| &station.hops)
+        .collect();
+    lines.extend(crossing(&hops));
+    lines
+}
+
+/// How far to trust the times of hops into guests and out of them.
+pub(crate) fn crossing(hops: &[&Hop]) -> Vec<String> {
+    let both: Vec<&Hop> = hops
+        .iter()
+        .filter(|hop| hop.error_ns.is_some())
+        .copied()
+        .collect();
+    let Some(error) = both.iter().filter_map(|hop| hop.error_ns).max() else {
+        return Vec::new();
+    };
+    let us = |ns: u64| number::micros(ns as f64 / 1e3);
+    let (known, unknown): (Vec<&Hop>, Vec<&Hop>) =
+        both.iter().copied().partition(|hop| hop.is_known());
+    let names = |hops: &[&Hop]| {
+        let names: Vec<&str> = hops
+            .iter()
+            .map(|hop| {
+                hop.to
+                    .rsplit_once(" at ")
+                    .map_or(hop.to.as_str(), |(_, device)| device)
+            })
+            .collect();
+        names.join(" and ")
+    };
+    let mut lines = Vec::new();
+    if !known.is_empty() {
+        lines.push(format!(
+            "Times until {} are right to ± {} µs: the clocks of host and guest were compared.",
+            names(&known),
+            us(error)
+        ));
+    }
+    if !unknown.is_empty() {
+        lines.push(format!(
+            "The time until {} is not known: the clocks of host and guest were compared to ± {} µs only.",
+            names(&unknown),
+            us(error)
+        ));
+    }
+    let sum: u64 = both.iter().map(|hop| hop.time.mean_ns).sum();
+    lines.push(format!(
+        "Into the guest and out of it take {} µs together (mean), whatever the clocks say.",
+        us(sum)
+    ));
     lines
 }
 
@@ -123,7 +177,7 @@ fn missing(what: Unknown) -> &'static str {
             "It has no tracepoint of its own; its time is in that of the next station."
         }
         Unknown::InGuest => {
-            "It is inside a guest, whose kernel is not looked into; its time is in that of the next station."
+            "It is inside a guest, where the frames were not seen; its time is in that of the next station."
         }
         Unknown::OutsideKernel => {
             "The kernel does not carry frames there; its time is in that of the next station."
@@ -185,4 +239,41 @@ pub(super) fn remark(waterfall: &Waterfall) -> String {
         text += " CPUs in brackets may run it; the others were seen to.";
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::hop::HopTime;
+
+    use super::*;
+
+    #[test]
+    fn a_time_that_the_clocks_do_not_tell_is_not_told() {
+        let hop = |to: &str, ns, error_ns| Hop {
+            from: String::new(),
+            to: to.to_owned(),
+            cpus: Vec::new(),
+            time: HopTime {
+                mean_ns: ns,
+                p50_ns: ns,
+                ..HopTime::default()
+            },
+            error_ns,
+        };
+        let hops = [
+            hop("received at guest eth0", 20_000, Some(30_000)),
+            hop("sent at guest eth1", 12_000, None),
+            hop("received at t1", 90_000, Some(30_000)),
+        ];
+        let told = crossing(&hops.iter().collect::<Vec<_>>());
+        assert_eq!(
+            told,
+            [
+                "Times until t1 are right to ± 30 µs: the clocks of host and guest were compared.",
+                "The time until guest eth0 is not known: the clocks of host and guest were compared to ± 30 µs only.",
+                "Into the guest and out of it take 110 µs together (mean), whatever the clocks say.",
+            ]
+        );
+        assert!(crossing(&[&hops[1]]).is_empty());
+    }
 }
