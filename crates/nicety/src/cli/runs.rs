@@ -41,7 +41,7 @@ const TREND_EXAMPLES: &str = "Examples:
   nicety runs trend                          the cells, with their numbers
   nicety runs trend 3                        cell 3 of that list
   nicety runs trend bridge/64                the only cell whose name begins so
-  nicety runs trend bridge/64/uni --goal PDR a looser loss goal than the strictest
+  nicety runs trend bridge/64/uni --goal PDR  a looser loss goal than the strictest
   nicety runs trend bridge/64/uni --metric latency-p99 --html trend.html";
 
 const LABEL_EXAMPLES: &str = "Examples:

@@ -22,16 +22,11 @@ pub(super) fn script(ask: &RoutedParams, ipv6: bool) -> String {
     } else {
         format!("snat ip to {TRANSLATED_V4}")
     };
-    translating(ask, ipv6, "udp", &to)
+    translating(ask, ipv6, &to)
 }
 
-/// The same for packets of `transport`, with another statement that translates.
-pub(super) fn translating(
-    ask: &RoutedParams,
-    ipv6: bool,
-    transport: &str,
-    translate: &str,
-) -> String {
+/// The same with another statement that translates.
+pub(super) fn translating(ask: &RoutedParams, ipv6: bool, translate: &str) -> String {
     let ip = if ipv6 { "ip6" } else { "ip" };
     let mut text = String::from("table inet nicety {\n");
     // Writing to a string does not fail.
@@ -40,11 +35,7 @@ pub(super) fn translating(
         "  chain forward {\n    type filter hook forward priority filter; policy accept;\n",
     );
     if ask.flowtable() {
-        let _ = writeln!(
-            text,
-            "    {ip} {} {transport} flow add @fast",
-            protocol(ipv6)
-        );
+        text.push_str("    meta l4proto { tcp, udp } flow add @fast\n");
     }
     match ask.lookup() {
         Lookup::Linear => {

@@ -106,7 +106,7 @@ impl Path for TrackingPath {
 
 /// The rules of the path, and a table that lets nobody open connections from side B.
 fn script(spec: &TrackingSpec) -> String {
-    let mut text = rules::translating(&spec.ask, spec.ipv6, transport(spec), &translated(spec));
+    let mut text = rules::translating(&spec.ask, spec.ipv6, &translated(spec));
     text.push_str(
         "table inet nicety_guard {\n  chain forward {\n    type filter hook forward priority filter - 1; \
          policy accept;\n    iifname \"d1\" ct state new drop\n  }\n}\n",

@@ -28,7 +28,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
         "Throughput of every result",
         rows.iter().copied(),
         columns![|g|
-            "cell" Place: cell(g).map(|number| *number);
+            "cell" Place: cell(g).copied();
             "path" Name: Cell::from(path(g)).anchored(figure::anchor("result", g.name), g.name);
             "direction" Text: g.key.direction;
             "bytes" Number: bytes(g);
