@@ -7,7 +7,7 @@ mod stage;
 use nicety_host::placement::Placement;
 use nicety_model::plan::{SockCell, SockClient};
 use nicety_model::sock::{Ending as TestEnding, Family, Neighbours, SockSpec};
-use nicety_model::{Coded, PathSpec, Plan, Problem, ProblemCode, Remedy};
+use nicety_model::{Coded, Plan, Problem, ProblemCode, Remedy};
 use nicety_port::Stop;
 use nicety_search::order::shuffled;
 use nicety_search::time_box::SocketBox;
@@ -98,24 +98,28 @@ enum Went {
     Interrupted,
 }
 
+/// Whether both run over the same path as built: a router is made for one IP version.
+fn share_a_path(one: &SockCell, other: &SockCell) -> bool {
+    one.path == other.path && (!one.path.is_routed() || one.family == other.family)
+}
+
 impl SocketRun<'_> {
     /// Runs every test that has no result yet.
     pub(super) fn all(&mut self) -> Result<Ending, RunError> {
         let seed = self.record.meta.seed;
-        // A router is made for one IP version.
-        let made = |cell: &SockCell| cell.path.is_routed().then_some(cell.family);
-        let mut paths: Vec<((PathSpec, Option<Family>), Vec<SockCell>)> = Vec::new();
+        let mut paths: Vec<Vec<SockCell>> = Vec::new();
         for cell in self.record.plan.sock_cells() {
-            let of = (cell.path.clone(), made(&cell));
-            match paths.iter_mut().find(|(known, _)| *known == of) {
-                Some((_, cells)) => cells.push(cell),
-                None => paths.push((of, vec![cell])),
+            match paths
+                .iter_mut()
+                .find(|cells| share_a_path(&cells[0], &cell))
+            {
+                Some(cells) => cells.push(cell),
+                None => paths.push(vec![cell]),
             }
         }
         let mut ending = Ending::Complete;
         for at in shuffled(paths.len(), seed) {
-            let (_, cells) = &paths[at];
-            ending = ending.max(self.path(cells, seed)?);
+            ending = ending.max(self.path(&paths[at], seed)?);
         }
         Ok(ending)
     }

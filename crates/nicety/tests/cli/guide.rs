@@ -71,7 +71,7 @@ fn the_page_about_sockets() {
     let dir = open_dir();
     let before = Before::now(dir.path());
     let page = include_str!("../../../../docs/guide/sockets.md");
-    assert_eq!(follow(page, dir.path()), 10);
+    assert_eq!(follow(page, dir.path()), 11);
     for file in ["sockets.html", "sockets.csv", "sockets/sockets.jsonl"] {
         assert!(dir.path().join(file).exists(), "{file}");
     }

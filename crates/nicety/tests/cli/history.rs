@@ -253,7 +253,7 @@ fn cells_are_named_by_number_or_start() {
     let rows = report("1");
     let rows: Vec<&str> = rows.assert_code(0).stdout.lines().collect();
     assert!(
-        rows.len() == 1 && rows[0].starts_with("bridge/64/uni,"),
+        rows.len() == 1 && rows[0].starts_with("1,bridge/64/uni,"),
         "{rows:?}"
     );
     let line = report("9").assert_code(2).only_line().to_owned();

@@ -290,7 +290,7 @@ mod tests {
             },
             ..two
         };
-        assert!(script(&fast).contains("ip6 nexthdr tcp flow add @fast"));
+        assert!(script(&fast).contains("meta l4proto { tcp, udp } flow add @fast"));
     }
 
     #[test]
