@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::booted::wait_gone;
 use crate::harness::{Call, alone, lines, nicety, open_dir};
-use crate::{cache, can_boot, can_boot_once, lab, machine_state, machines};
+use crate::{cache, can_boot, can_boot_once, has_tun, lab, machine_state, machines};
 
 /// Cells found fast on any machine: much loss is allowed.
 const HEAD: &str = "[traffic]
@@ -52,6 +52,9 @@ fn sent(run: &Path) -> Vec<Value> {
 
 #[test]
 fn guests_are_measured() {
+    if !has_tun("guests_are_measured") {
+        return;
+    }
     let _alone = alone();
     if !can_boot("guests_are_measured") {
         return;
@@ -206,6 +209,9 @@ fn under_way(dir: &Path, paths: &str) -> (crate::harness::Running, i32) {
 
 #[test]
 fn a_guest_that_dies_fails_its_cell_and_no_other() {
+    if !has_tun("a_guest_that_dies_fails_its_cell_and_no_other") {
+        return;
+    }
     let _alone = alone();
     if !can_boot_once("a_guest_that_dies_fails_its_cell_and_no_other") {
         return;
@@ -234,6 +240,9 @@ fn a_guest_that_dies_fails_its_cell_and_no_other() {
 
 #[test]
 fn a_guest_ends_with_a_killed_run() {
+    if !has_tun("a_guest_ends_with_a_killed_run") {
+        return;
+    }
     let _alone = alone();
     if !can_boot("a_guest_ends_with_a_killed_run") {
         return;

@@ -60,6 +60,15 @@ fn lab(command: &str, arguments: &[&str]) -> Call {
     nicety(words).limit(BOOT)
 }
 
+/// Whether a guest's NIC can be a tap; a container has no device for it unless it is given one.
+fn has_tun(test: &str) -> bool {
+    let has = Path::new("/dev/net/tun").exists();
+    if !has {
+        println!("SKIP {test}: there is no /dev/net/tun here");
+    }
+    has
+}
+
 /// Whether there is a lab to boot; says `SKIP` and why when there is none.
 fn can_boot(test: &str) -> bool {
     let ended = lab("fetch", &[]).limit(Duration::from_secs(600)).run();

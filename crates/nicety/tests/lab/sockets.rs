@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::harness::{Ended, alone, nicety, open_dir};
-use crate::{cache, can_boot, can_boot_once, machine_state};
+use crate::{cache, can_boot, can_boot_once, has_tun, machine_state};
 
 /// Some boots and a minute of tests, on a machine that is busy elsewhere.
 const RUN: Duration = Duration::from_secs(500);
@@ -28,6 +28,9 @@ fn run(ended: &Ended) -> Value {
 
 #[test]
 fn a_guest_is_an_endpoint() {
+    if !has_tun("a_guest_is_an_endpoint") {
+        return;
+    }
     let _alone = alone();
     if !can_boot("a_guest_is_an_endpoint") {
         return;
@@ -110,6 +113,9 @@ time = "500ms"
 /// A switch that is a program computes no checksums for those behind it.
 #[test]
 fn a_guest_behind_a_program_is_an_endpoint() {
+    if !has_tun("a_guest_behind_a_program_is_an_endpoint") {
+        return;
+    }
     let _alone = alone();
     if !can_boot("a_guest_behind_a_program_is_an_endpoint") {
         return;
@@ -144,6 +150,9 @@ time = "300ms"
 
 #[test]
 fn the_ready_plan_runs_with_what_this_machine_has() {
+    if !has_tun("the_ready_plan_runs_with_what_this_machine_has") {
+        return;
+    }
     let _alone = alone();
     if !can_boot_once("the_ready_plan_runs_with_what_this_machine_has") {
         return;
