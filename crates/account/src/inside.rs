@@ -14,7 +14,7 @@ pub use clock::{Bound, compare};
 pub use woven::{Inside, Woven, weave};
 
 /// Copies are thrown away for these while the frame itself goes on.
-const WEAK: [&str; 2] = ["OTHERHOST", "CONSUMED"];
+pub const WEAK: [&str; 2] = ["OTHERHOST", "CONSUMED"];
 
 /// Numbers of a stream that follow each other and have one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use aya::maps::{HashMap, Map, MapData};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{BtfError, Ebpf, EbpfLoader};
+use nicety_account::inside::WEAK;
 use nicety_port::xdp::mapping::Mapping;
 use nicety_port::xdp::unsupported::errno;
 use rustix::io::Errno;
@@ -20,8 +21,6 @@ use crate::refusal::{Refusal, refused};
 const TRACEPOINT: &str = "kfree_skb";
 /// The program with reasons, and that for kernels before 5.17.
 const PROGRAMS: Pair = ["freed_for", "freed_at"];
-/// Copies are thrown away for these while the frame itself goes on.
-pub(crate) const WEAK: [&str; 2] = ["OTHERHOST", "CONSUMED"];
 
 /// Names of the program for kernels with reasons, and of that for kernels without.
 pub(crate) type Pair = [&'static str; 2];

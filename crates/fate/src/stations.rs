@@ -5,11 +5,12 @@ use std::collections::HashMap as Known;
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData, MapError};
 use nicety_account::hops::Station;
+use nicety_account::inside::WEAK;
 use nicety_model::FateCause;
 
 use crate::kernel::Kernel;
 use crate::layout::{StationKey, station};
-use crate::loaded::{WEAK, lacks};
+use crate::loaded::lacks;
 use crate::names::{TesterPorts, reason_name, text, used};
 use crate::refusal::{Refusal, refused};
 use crate::symbols::{SYMBOLS, Symbols};

@@ -9,7 +9,7 @@ use nicety_report::{html, json, markdown, tables_csv};
 use crate::cli::compare::CompareArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::report::{read_results, write};
+use crate::report::{prints, read_results, write};
 
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
@@ -27,12 +27,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.md {
         write(file, |out| markdown(&found, out))?;
     }
-    // Standard output holds one thing.
-    let taken = [&args.html, &args.md]
-        .into_iter()
-        .flatten()
-        .any(|file| file.as_os_str() == "-");
-    if args.format.given() || !taken {
+    if prints(&args.format, [&args.html, &args.md]) {
         output::report(
             &args.format,
             &found,

@@ -144,6 +144,15 @@ pub fn print(mut run: Run, format: &FormatArgs) -> Result<(), Failure> {
     )
 }
 
+/// Whether a command prints its report beside these files: standard output holds one thing, and a file may have taken it.
+pub fn prints<const N: usize>(format: &FormatArgs, files: [&Option<PathBuf>; N]) -> bool {
+    let taken = files
+        .into_iter()
+        .flatten()
+        .any(|file| file.as_os_str() == "-");
+    format.given() || !taken
+}
+
 /// Writes a rendered result to a file or, for `-`, to standard output.
 pub fn write(
     file: &Path,

@@ -16,7 +16,7 @@ use crate::bench::parse;
 use crate::cli::stateful::StatefulArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::report::write;
+use crate::report::{prints, write};
 use crate::signals::Signals;
 use crate::soak;
 
@@ -60,12 +60,7 @@ pub fn run(args: &StatefulArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.html {
         write(file, |out| html(&report, out))?;
     }
-    // Standard output holds one thing.
-    let taken = args
-        .html
-        .as_ref()
-        .is_some_and(|file| file.as_os_str() == "-");
-    if args.format.given() || !taken {
+    if prints(&args.format, [&args.html]) {
         output::report(
             &args.format,
             &report,

@@ -16,7 +16,7 @@ use crate::figure::{Key, fill, grid, key, legend, not_all, series};
 use crate::json;
 use crate::note;
 use crate::number::{self, plural};
-use crate::run::machine::facts_table;
+use crate::run::machine::{facts_table, host_facts};
 use means::PeriodMean;
 
 pub use csv::render as csv;
@@ -94,11 +94,8 @@ impl Report for Policed {
         }
         doc.list("notes", "Notes", note::lines(&run.notes));
         if medium != Medium::Terminal {
-            let facts = [
-                ("nicety", run.host.nicety.clone()),
-                ("kernel", run.host.kernel.clone()),
-                ("CPU", run.host.cpu_model.clone()),
-                ("CPUs online", run.host.cpus.to_string()),
+            let mut facts = host_facts(&run.host).to_vec();
+            facts.extend([
                 ("started", run.run.started.clone()),
                 ("period", number::seconds(run.run.period_s)),
                 (
@@ -109,7 +106,7 @@ impl Report for Policed {
                         rate(run.run.capacity_bps)
                     ),
                 ),
-            ];
+            ]);
             let table = facts_table("The machine and the run", &facts);
             doc.section("machine", "Machine", vec![Block::Table(table)]);
             doc.section(

@@ -17,7 +17,7 @@ use crate::fate;
 use crate::json;
 use crate::note;
 use crate::number::{self, plural};
-use crate::run::machine::facts_table;
+use crate::run::machine::{facts_table, host_facts};
 
 /// Places of loss in a sentence.
 const NAMED: usize = 3;
@@ -148,15 +148,12 @@ impl Report for Soaked {
         notes.extend(summary.notes.iter().cloned());
         doc.list("notes", "Notes", note::lines(&notes));
         if medium != Medium::Terminal {
-            let facts = [
-                ("nicety", self.host.nicety.clone()),
-                ("kernel", self.host.kernel.clone()),
-                ("CPU", self.host.cpu_model.clone()),
-                ("CPUs online", self.host.cpus.to_string()),
+            let mut facts = host_facts(&self.host).to_vec();
+            facts.extend([
                 ("engine", head.engine_name.clone()),
                 ("started", head.started.clone()),
                 ("interval", number::seconds(head.every_s)),
-            ];
+            ]);
             let table = facts_table("The machine and the soak", &facts);
             doc.section("machine", "Machine", vec![Block::Table(table)]);
             let command = vec![Block::Code(head.command.clone())];

@@ -18,7 +18,7 @@ use crate::error::ReportError;
 use crate::json;
 use crate::note;
 use crate::number;
-use crate::run::machine::facts_table;
+use crate::run::machine::{facts_table, host_facts};
 
 pub use words::{event_setback, meaning};
 
@@ -58,17 +58,14 @@ impl Report for StatefulReport {
         doc.list("table", "The table", words::notes(self));
         doc.list("notes", "Notes", note::lines(&self.notes));
         if medium != Medium::Terminal {
-            let facts = [
-                ("nicety", self.host.nicety.clone()),
-                ("kernel", self.host.kernel.clone()),
-                ("CPU", self.host.cpu_model.clone()),
-                ("CPUs online", self.host.cpus.to_string()),
+            let mut facts = host_facts(&self.host).to_vec();
+            facts.extend([
                 ("started", self.started.clone()),
                 ("path", self.path.clone()),
                 ("headers", headers(self)),
                 ("frame size", format!("{} B", self.frame_size_bytes)),
                 ("trial", number::seconds(self.trial_s)),
-            ];
+            ]);
             let table = facts_table("The machine and the measurement", &facts);
             doc.section("machine", "Machine", vec![Block::Table(table)]);
         }

@@ -57,9 +57,7 @@ impl Frame {
             high_ns: came.at_ns.cast_signed().saturating_sub(before),
         })
     }
-}
 
-impl Frame {
     /// How far the guest's clock was ahead while it had the frame. The frame itself bounds it: a comparison that is off
     /// by more than it took on one way would have it come before it left.
     fn ahead(&self, clock: &Offset) -> i64 {

@@ -1,14 +1,13 @@
 //! Reads what a guest says. It may say anything.
 
 use nicety_account::hops::{Seen, Station};
-use nicety_account::inside::{GuestFates, Row};
+use nicety_account::inside::{GuestFates, Row, WEAK};
 use nicety_model::FateCause;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::wire::{Answer, Cause, Does, NAME_MAX, Noted, Place, ROWS_MAX, SEEN_MAX, WHY_MAX};
 use crate::layout::CAUSES_MAX;
-use crate::loaded::WEAK;
 
 /// Stations that programs tell apart, `STATIONS` of `bpf/stations.bpf.h`.
 const STATIONS_MAX: usize = 256;

@@ -10,7 +10,7 @@ use nicety_tuner::fleet::{FleetEvent, compare};
 use crate::cli::tune::fleet::FleetArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::report::write;
+use crate::report::{prints, write};
 
 /// Captures that cannot be read and older ones are named up to this number; the report counts them all.
 const NAMED: usize = 10;
@@ -33,12 +33,7 @@ pub fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.html {
         write(file, |out| html(&fleet, out))?;
     }
-    // Standard output holds one thing.
-    let taken = args
-        .html
-        .as_ref()
-        .is_some_and(|file| file.as_os_str() == "-");
-    if args.format.given() || !taken {
+    if prints(&args.format, [&args.html]) {
         output::report(
             &args.format,
             &fleet,

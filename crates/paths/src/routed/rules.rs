@@ -82,10 +82,6 @@ fn declare(text: &mut String, ask: &RoutedParams, ipv6: bool) -> std::fmt::Resul
     Ok(())
 }
 
-pub(super) fn protocol(ipv6: bool) -> &'static str {
-    if ipv6 { "nexthdr" } else { "protocol" }
-}
-
 fn dropped(count: u32, ipv6: bool) -> impl Iterator<Item = String> {
     (1..=count).map(move |n| match ipv6 {
         true => Ipv6Addr::from(DROPPED_V6 | u128::from(n)).to_string(),

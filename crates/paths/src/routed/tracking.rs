@@ -122,6 +122,10 @@ fn ip(spec: &TrackingSpec) -> &'static str {
     if spec.ipv6 { "ip6" } else { "ip" }
 }
 
+fn protocol(spec: &TrackingSpec) -> &'static str {
+    if spec.ipv6 { "nexthdr" } else { "protocol" }
+}
+
 /// The statement that translates sources, to the ports that they may have.
 fn translated(spec: &TrackingSpec) -> String {
     let (ip, address) = (ip(spec), address(spec));
@@ -132,7 +136,7 @@ fn translated(spec: &TrackingSpec) -> String {
             // Ports are those of a protocol.
             format!(
                 "{ip} {} {} snat {ip} to {address}:{FIRST_PORT}-{last}",
-                rules::protocol(spec.ipv6),
+                protocol(spec),
                 transport(spec)
             )
         }

@@ -22,6 +22,16 @@ pub(crate) fn facts_table(caption: &str, facts: &[(&str, String)]) -> Table {
     )
 }
 
+/// What a report of one measurement says of its machine first.
+pub(crate) fn host_facts(host: &nicety_model::Fingerprint) -> [(&'static str, String); 4] {
+    [
+        ("nicety", host.nicety.clone()),
+        ("kernel", host.kernel.clone()),
+        ("CPU", host.cpu_model.clone()),
+        ("CPUs online", host.cpus.to_string()),
+    ]
+}
+
 /// Fingerprint tables (RFC 8204 §3.3 lists what to record).
 pub(super) fn fingerprint(run: &Run) -> Vec<Block> {
     let (mut facts, unknown): (Vec<_>, Vec<_>) = facts(run)
