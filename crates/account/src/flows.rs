@@ -107,6 +107,7 @@ fn packet(
             device: station.device.clone(),
             after_ns,
             cpu: seen.cpu,
+            error_ns: None,
         }
     });
     let [from, to] = first.flow.ends.map(|end| end.to_string());

@@ -178,7 +178,7 @@ pub fn join(
 }
 
 /// How wrong the time between two places may be, by those of the clocks that took theirs: not at all where one did.
-fn crossing(from: Option<u64>, to: Option<u64>) -> Option<u64> {
+pub(crate) fn crossing(from: Option<u64>, to: Option<u64>) -> Option<u64> {
     match (from, to) {
         (Some(_), Some(_)) => None,
         (from, to) => from.or(to),

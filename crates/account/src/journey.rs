@@ -4,7 +4,7 @@ use nicety_model::journey::{Journey, JourneyEnd, Sighting, TraceSummary};
 use nicety_model::{LossEntry, SCHEMA};
 
 use crate::AccountError;
-use crate::hops::{Seen, Station, end, own, same_frame, since};
+use crate::hops::{Seen, Station, crossing, end, own, same_frame, since};
 use crate::latency::Latency;
 
 /// Frames of which a 99th percentile is known.
@@ -67,14 +67,19 @@ fn journey(number: u64, seen: &[Seen], stations: &[Station], burst: &Burst<'_>) 
     };
     way.retain(own);
     let mut before = seen.first().map_or(0, |of| of.sent_ns);
+    // Of the stamp it is the host's.
+    let mut clock = None;
     let sightings = way.iter().map(|(of, station)| {
         let after = since(before, of.at_ns).max(0);
         before = of.at_ns;
+        let error_ns = crossing(clock, station.clock_error_ns);
+        clock = station.clock_error_ns;
         Sighting {
             station: station.name.clone(),
             device: station.device.clone(),
             after_ns: after.cast_unsigned(),
             cpu: of.cpu,
+            error_ns,
         }
     });
     let sightings = sightings.collect();

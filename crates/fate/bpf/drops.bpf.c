@@ -16,10 +16,6 @@
 #define FIRST_NAMESPACE 0xF0000000U
 #define STACK 8
 
-struct skb_shared_info {
-	unsigned short gso_segs;
-} __attribute__((preserve_access_index));
-
 // An interface is told by its number and namespace: its address may be another one's a moment later.
 struct place_key {
 	__u64 location;

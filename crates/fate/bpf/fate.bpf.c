@@ -12,8 +12,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "frame.bpf.h"
 #include "maps.bpf.h"
-#include "skb.bpf.h"
 
 // Causes have the numbers 1 to 254; 255 stands for all others.
 #define CAUSES_MAX 254
@@ -34,10 +34,6 @@ const volatile __u32 total_length = 46;
 // Reasons for which copies are thrown away while the frame itself goes on: they explain a loss only
 // where nothing else does.
 const volatile __u8 weak[REASONS] = {};
-
-struct skb_shared_info {
-	unsigned short gso_segs;
-} __attribute__((preserve_access_index));
 
 // What user space orders, written before frames are sent. 64-bit words only, as in all that it reads.
 struct order {
@@ -225,11 +221,8 @@ static __always_inline int freed(void *ctx, const struct sk_buff *skb, __u64 loc
 		return 0;
 	count(&counted->events, 1);
 	if (stamp.total_length > total_length) {
-		struct skb_shared_info *shared = (void *)(skb->head + skb->end);
-		unsigned short frames = 0;
+		__u64 frames = frames_in(skb);
 
-		bpf_probe_read_kernel(&frames, sizeof(frames),
-				      __builtin_preserve_access_index(&shared->gso_segs));
 		if (frames > 1) {
 			count(&counted->merged_events, 1);
 			count(&counted->merged_frames, frames - 1);

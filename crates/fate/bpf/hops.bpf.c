@@ -14,6 +14,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "frame.bpf.h"
 #include "maps.bpf.h"
 #include "stations.bpf.h"
 
@@ -52,25 +53,10 @@ struct record {
 	__u64 station;
 };
 
-struct skb_shared_info {
-	unsigned short gso_segs;
-} __attribute__((preserve_access_index));
-
 SHARED_ARRAY(order, 1, struct order);
 SHARED_ARRAY(records, RECORDS, struct record);
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-// Frames that are one here; 0 or 1 where nothing was merged.
-static __always_inline __u64 frames_in(const struct sk_buff *skb)
-{
-	struct skb_shared_info *shared = (void *)(skb->head + skb->end);
-	unsigned short frames = 0;
-
-	bpf_probe_read_kernel(&frames, sizeof(frames),
-			      __builtin_preserve_access_index(&shared->gso_segs));
-	return frames;
-}
 
 static __always_inline int passed(void *ctx, const struct sk_buff *skb, __u64 kind, __u64 location,
 				  __u64 reason)

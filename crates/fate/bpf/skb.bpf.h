@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A test frame as the kernel has it, and its stamp. Fields are found by the kernel's own type information.
+// A packet as the kernel has it. Fields are found by the kernel's own type information.
 #ifndef NICETY_SKB_BPF_H
 #define NICETY_SKB_BPF_H
 
 #include <bpf/bpf_endian.h>
 
 #include "netns.bpf.h"
-#include "stamp.bpf.h"
 
-#define TYPE_IPV4 0x0800
-#define TYPE_TAG 0x8100
-#define TYPE_SERVICE_TAG 0x88a8
-#define IP_LENGTH 2
-#define IP_PROTOCOL 9
-#define TAGS_MAX 2
 // mac_header of a frame that has none yet.
 #define UNSET 0xffff
 
@@ -26,6 +19,9 @@ struct net_device {
 struct sk_buff {
 	struct net_device *dev;
 	int skb_iif;
+	// Bytes that are in fragments, and not behind `data`.
+	unsigned int data_len;
+	unsigned int tail;
 	unsigned int end;
 	unsigned char *head;
 	unsigned char *data;
@@ -33,51 +29,28 @@ struct sk_buff {
 	__u16 network_header;
 } __attribute__((preserve_access_index));
 
-struct stamp {
-	__u8 stream;
-	__u8 trial;
-	__u32 sequence;
-	__u32 total_length;
-	__u64 time;
-};
+// A fragment since Linux 6.9, and before: a page and a part of it.
+struct skb_frag {
+	unsigned long netmem;
+	unsigned int len;
+	unsigned int offset;
+} __attribute__((preserve_access_index));
 
-// The frame's first bytes behind its Ethernet header, with up to two tags taken out. False for all but frames of the
-// tester whose `mark` it is, in the order of bytes of the frame.
-static __always_inline bool read_stamp(const struct sk_buff *skb, __u32 mark, struct stamp *stamp)
-{
-	// Two bytes in front align the IPv4 header.
-	__u8 buffer[2 + ETHERNET_BYTES + HEAD_BYTES + 6] __attribute__((aligned(8)));
-	__u8 *frame = buffer + 2;
-	const __u8 *ip = frame + ETHERNET_BYTES;
-	const unsigned char *at = skb->head;
-	__u16 mac = skb->mac_header;
-	__u16 type;
+struct bio_vec {
+	void *bv_page;
+	unsigned int bv_len;
+	unsigned int bv_offset;
+} __attribute__((preserve_access_index));
 
-	at = mac == UNSET ? skb->data : at + mac;
-#pragma clang loop unroll(full)
-	for (int tags = 0; tags <= TAGS_MAX; tags++) {
-		if (bpf_probe_read_kernel(frame, ETHERNET_BYTES + HEAD_BYTES, at))
-			return false;
-		type = *(__u16 *)(frame + 12);
-		if (type != bpf_htons(TYPE_TAG) && type != bpf_htons(TYPE_SERVICE_TAG))
-			break;
-		at += TAG_BYTES;
-	}
-	if (type != bpf_htons(TYPE_IPV4) || *(__u16 *)(ip + STAMP) != bpf_htons(MAGIC) ||
-	    ip[IP_PROTOCOL] != 17 ||
-	    (*(__u16 *)(ip + IP_IDENTIFICATION) & bpf_htons(MARK_MASK)) != mark ||
-	    (*(__u32 *)(ip + IP_SOURCE) & bpf_htonl(NETWORK_MASK)) != bpf_htonl(NETWORK))
-		return false;
-	stamp->stream = ip[STAMP_STREAM];
-	stamp->trial = ip[STAMP_TRIAL];
-	stamp->sequence = bpf_ntohl(*(__u32 *)(ip + STAMP_SEQUENCE));
-	// 48 bits, which are aligned to two bytes only.
-	stamp->time = 0;
-#pragma clang loop unroll(full)
-	for (int at = 0; at < 6; at += 2)
-		stamp->time = stamp->time << 16 | bpf_ntohs(*(__u16 *)(ip + STAMP_TIME + at));
-	stamp->total_length = bpf_ntohs(*(__u16 *)(ip + IP_LENGTH));
-	return true;
-}
+struct page {
+	unsigned long flags;
+} __attribute__((preserve_access_index));
+
+struct skb_shared_info {
+	unsigned char nr_frags;
+	unsigned short gso_segs;
+	// Of as many as the kernel has.
+	struct skb_frag frags[1];
+} __attribute__((preserve_access_index));
 
 #endif

@@ -13,6 +13,7 @@ use crate::layout::{RECORD_WORDS, RECORDS, hop_order as order};
 use crate::loaded::{Pair, load_passes, load_program, mapping};
 use crate::names::TesterPorts;
 use crate::object;
+use crate::pages;
 use crate::programs::Programs;
 use crate::refusal::{Refusal, refused};
 use crate::stations::Stations;
@@ -56,7 +57,7 @@ impl Hops {
     pub fn new(streams: u32, tester: TesterPorts) -> Result<Self, Refusal> {
         let bytes = object::HOPS.ok_or(Refusal::NotBuilt(object::MISSING))?;
         let kernel = Kernel::get()?;
-        let mut ebpf = EbpfLoader::new()
+        let mut ebpf = pages::tell(&mut EbpfLoader::new())
             .btf(Some(&kernel.types))
             .override_global("stream_count", &streams.max(1), true)
             .override_global("mark", &tester.mark(), true)

@@ -23,6 +23,7 @@ mod layout;
 mod loaded;
 mod names;
 mod object;
+mod pages;
 mod programs;
 mod refusal;
 mod stations;

@@ -15,6 +15,7 @@ use crate::kernel::Kernel;
 use crate::layout::{CAUSES_MAX, Key, REASONS, cause, counts, order};
 use crate::names::{REASON, Raw};
 use crate::object;
+use crate::pages;
 use crate::refusal::{Refusal, refused};
 
 /// The kernel's tracepoint.
@@ -73,7 +74,7 @@ impl Loaded {
         }
         let words = words_per_stream * settings.streams as usize;
         let per_stream = words_per_stream as u32;
-        let mut ebpf = EbpfLoader::new()
+        let mut ebpf = pages::tell(&mut EbpfLoader::new())
             .btf(Some(&kernel.types))
             .override_global("words_per_stream", &per_stream, true)
             .override_global("stream_count", &settings.streams, true)

@@ -99,6 +99,18 @@ fn function(line: &str) -> Option<(u64, &str)> {
     (code && start > 0).then_some((start, name))
 }
 
+/// Where the kernel's own variable `name` is, of modules none.
+pub(crate) fn address(name: &str, kallsyms: &[u8]) -> Option<u64> {
+    let line = kallsyms.split(|byte| *byte == b'\n').find_map(|line| {
+        let before = line.strip_suffix(name.as_bytes())?;
+        str::from_utf8(before.strip_suffix(b" ")?).ok()
+    })?;
+    let (address, kind) = line.split_once(' ')?;
+    let data = matches!(kind, "b" | "B" | "d" | "D" | "r" | "R");
+    let address = u64::from_str_radix(address, 16).ok();
+    address.filter(|address| data && *address > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -112,6 +124,7 @@ ffffffff81000100 T kfree_skb_reason
 ffffffff81000200 t __dev_queue_xmit.isra.0
 ffffffff81000280 D not_code
 ffffffff81000300 T dev_kfree_skb_any_reason
+ffffffff82000008 D vmemmap_base
 ffffffffc0000000 t veth_xmit\t[veth]
 ffffffffc0001000 T last\t[veth]
 ";
@@ -153,10 +166,23 @@ ffffffffc0001000 T last\t[veth]
         assert_eq!(symbols.place(helper, &[]), Some("dev_kfree_skb_any_reason"));
     }
 
+    #[test]
+    fn a_variable_is_where_the_list_says() {
+        let find = |name: &str| address(name, LIST.as_bytes());
+        assert_eq!(find("vmemmap_base"), Some(0xffff_ffff_8200_0008));
+        // An end of another name, a function, one of a module, nothing.
+        for other in ["base", "_stext", "last", "page_offset_base"] {
+            assert_eq!(find(other), None, "{other}");
+        }
+        let hidden = "0000000000000000 D vmemmap_base\n".as_bytes();
+        assert_eq!(address("vmemmap_base", hidden), None);
+    }
+
     proptest! {
         #[test]
-        fn any_text_is_read(text in "\\PC{0,200}", address: u64) {
-            let _ = Symbols::find(vec![address], text.as_bytes()).name(address);
+        fn any_text_is_read(text in "\\PC{0,200}", place: u64) {
+            let _ = Symbols::find(vec![place], text.as_bytes()).name(place);
+            let _ = address("a", text.as_bytes());
         }
     }
 }

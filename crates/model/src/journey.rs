@@ -37,6 +37,7 @@ pub struct Journey {
 }
 
 /// A frame at a station.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sighting {
     /// The station: `received at d0`.
@@ -45,8 +46,10 @@ pub struct Sighting {
     pub device: String,
     /// Time since the station before, the first since the frame was sent, in nanoseconds.
     pub after_ns: u64,
-    /// CPU that ran there.
+    /// CPU that ran there; in a guest, its virtual one.
     pub cpu: u32,
+    /// Most by which that time may be wrong, in nanoseconds, where it is one into a guest or out of it: two clocks took it.
+    pub error_ns: Option<u64>,
 }
 
 /// Where a frame ended.

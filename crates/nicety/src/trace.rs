@@ -7,15 +7,16 @@ use nicety_account::journey::Tally;
 use nicety_model::flow::{FlowFilter, FlowPacket};
 use nicety_model::journey::{Journey, JourneyEnd, TraceLine};
 use nicety_model::plan::PortsError;
-use nicety_model::{Coded, Fps, Plan, ProblemCode};
+use nicety_model::{Coded, Fps, Note, Plan, ProblemCode};
 use nicety_report::trace as text;
-use nicety_runner::event::{Event, Observer};
-use nicety_runner::{Follower, RunError, Tracer};
+use nicety_runner::{Follower, RunError, TraceWanted, Tracer};
 
+use crate::bench::{Preparing, parse};
 use crate::cli::trace::{Only, TraceArgs};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::signals::Signals;
+use crate::soak;
 
 /// Length of a burst: journeys are told after each.
 const BURST: Duration = Duration::from_millis(250);
@@ -23,22 +24,18 @@ const BURST: Duration = Duration::from_millis(250);
 /// How often it is looked for packets that have ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Nothing takes long enough to be told of.
-struct Silent;
-
-impl Observer for Silent {
-    fn on(&self, _: Event<'_>) {}
-}
+/// What it does to a cell.
+const FOLLOWS: &str = "a trace follows the frames of";
 
 /// Runs the command.
 pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     if let Some(filter) = &args.follow_flow {
         return follow(filter, args);
     }
-    let plan = plan(args)?;
+    let wanted = wanted(args)?;
     let signals = Signals::install()?;
     let stop = signals.stop();
-    let opened = Tracer::open(&plan, args.engine, &stop, &Silent);
+    let opened = Tracer::open(wanted, &stop, &Preparing::default());
     let mut tracer = match opened {
         Err(error) if error.code() == ProblemCode::Interrupted => return Ok(Exit::Interrupted),
         opened => opened?,
@@ -54,7 +51,7 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     ));
     let begun = Instant::now();
     let (mut tally, mut unnoted) = (Tally::new().map_err(Failure::environment)?, 0);
-    let mut read = true;
+    let (mut read, mut unseen) = (true, Vec::new());
     while read && !signals.stopped() {
         let frames = next(args, tally.sent(), begun.elapsed());
         if frames == 0 {
@@ -65,6 +62,7 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
             traced => traced?,
         };
         unnoted += traced.unnoted;
+        tell(traced.notes, &mut unseen);
         let mut lines = String::new();
         for journey in traced.journeys {
             tally.add(&journey);
@@ -137,11 +135,30 @@ fn dropped(packet: &FlowPacket) -> bool {
     matches!(packet.end, JourneyEnd::Dropped { .. })
 }
 
-/// The plan whose first cell is traced over.
-fn plan(args: &TraceArgs) -> Result<Plan, Failure> {
+/// Says what was not said before: every burst has the notes of its guests.
+fn tell(notes: Vec<Note>, told: &mut Vec<Note>) {
+    for note in notes {
+        if !told.contains(&note) {
+            output::say(&format!("note: {note}"));
+            told.push(note);
+        }
+    }
+}
+
+/// The path, by a plan whose frames are those of the command line.
+fn wanted(args: &TraceArgs) -> Result<TraceWanted, Failure> {
     let mut plan = over(args.from.as_deref(), args.to.as_deref())?;
     plan.traffic.frame_sizes = vec![args.size];
-    Ok(plan)
+    if let Some(file) = &args.plan {
+        plan.paths = parse(file)?.paths;
+    }
+    Ok(TraceWanted {
+        key: soak::cell(&plan, args.cell.as_deref(), FOLLOWS)?,
+        plan,
+        engine: args.engine,
+        cache: args.cache.clone(),
+        mirror: args.mirror.clone(),
+    })
 }
 
 /// A plan over two interfaces that are there, or over a bridge where none are named.

@@ -9,7 +9,8 @@ use crate::number;
 use crate::page::clean;
 
 /// `0.2510 s  #252  a +0.90 d0 (CPU 0) +2.1 d1 +1.5 b  received after 4.5 µs`: the time when it was sent, its number,
-/// and the interfaces from `sender` on, with the time in µs from each to the next and the CPU where it changes.
+/// and the interfaces from `sender` on, with the time in µs from each to the next and the CPU where it changes. Into a guest
+/// and out of it stands how wrong the time may be: `+31±2.5 guest eth0`.
 pub fn line(journey: &Journey, sender: &str) -> String {
     let sent = journey.sent_s.map_or_else(
         || format!("{:>10}  ", number::ABSENT),
@@ -18,11 +19,10 @@ pub fn line(journey: &Journey, sender: &str) -> String {
     let mut way = sender.to_owned();
     let mut cpu = None;
     for of in &journey.stations {
-        way += &format!(
-            " +{} {}",
-            number::micros(of.after_ns as f64 / 1e3),
-            of.device
-        );
+        let us = |ns: u64| number::micros(ns as f64 / 1e3);
+        let error = of.error_ns.map(|ns| format!("±{}", us(ns)));
+        let error = error.unwrap_or_default();
+        way += &format!(" +{}{error} {}", us(of.after_ns), of.device);
         if cpu != Some(of.cpu) {
             way += &format!(" (CPU {})", of.cpu);
             cpu = Some(of.cpu);
@@ -137,6 +137,7 @@ mod tests {
             device: device.to_owned(),
             after_ns,
             cpu,
+            error_ns: None,
         };
         Journey {
             schema: 1,
@@ -161,6 +162,10 @@ mod tests {
             told.ends_with("(CPU 1)  received after 4.5 µs") && !told.contains('\u{1b}'),
             "{told}"
         );
+        let mut crossing = journey(JourneyEnd::Unseen);
+        crossing.stations[1].error_ns = Some(400);
+        let told = line(&crossing, "a");
+        assert!(told.contains("d0 (CPU 0) +2.1±0.4 d1 +1.5 b"), "{told}");
         let cause = FateCause::Dropped {
             device: Some("d1".to_owned()),
             function: Some("nft_do_chain".to_owned()),
@@ -189,6 +194,7 @@ mod tests {
             device: "d0".to_owned(),
             after_ns,
             cpu,
+            error_ns: None,
         };
         let made = FlowPacket {
             schema: 1,

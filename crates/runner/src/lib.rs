@@ -41,4 +41,4 @@ pub use request::{NewDir, Place, Request};
 pub use session::Session;
 pub use soak::{Soak, SoakEnding};
 pub use stateful::{Stateful, StatefulEvent, StatefulWanted};
-pub use trace::{Traced, Tracer};
+pub use trace::{TraceWanted, Traced, Tracer};

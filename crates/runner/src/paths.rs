@@ -107,6 +107,11 @@ impl Paths {
         }
     }
 
+    /// The path that works now.
+    pub fn now(&self) -> Option<&dyn Path> {
+        self.now.as_ref().map(|now| now.path.as_ref())
+    }
+
     /// Refuses what a look at this machine rules out, in no time: nothing is started.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A constant load for hours: every interval is counted, kept and told; a restart goes on.
 
 mod broken;
+mod unseen;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::event::Observer;
 use crate::request::NewDir;
 
 use broken::Broken;
+use unseen::name_unseen;
 
 /// The rest of a soak that is too short for one more interval.
 const LEAST: Duration = Duration::from_millis(100);
@@ -283,6 +285,9 @@ impl Soak {
                     book.gap(from_unix_s, to_unix_s, why, say)?;
                 }
                 *begun = true;
+                if name_unseen(&mut head.notes, &measured.notes) {
+                    book.dir.write_head(head)?;
+                }
                 book.interval(interval, say)?;
                 if stop.is_set() {
                     return Ok(Some(SoakEnding::Interrupted));

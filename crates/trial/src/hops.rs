@@ -1,14 +1,13 @@
 //! How long frames were where, in trials that look for it.
 
 use nicety_account::hops::{Seen, join};
-use nicety_account::inside::{Inside, weave};
 use nicety_fate::{Passed, Refusal};
 use nicety_model::fate::{Way as Direction, WayFate};
 use nicety_model::hop::HopReport;
 use nicety_model::note::TrialNote;
 use nicety_model::{FateReport, TrialRecord};
 
-use crate::inside::{Noted, before};
+use crate::inside::Noted;
 
 /// The way of the frames.
 pub(crate) struct Way<'w> {
@@ -58,28 +57,11 @@ pub(crate) fn add(record: &mut TrialRecord, passed: Result<Passed, Refusal>, way
 
 /// Of one stream.
 fn one(passed: Passed, way: &Way<'_>, stream: usize) -> Result<HopReport, String> {
-    let Passed {
-        mut seen,
-        mut stations,
-        unnoted,
-    } = passed;
-    let mut clocks = Vec::new();
-    for guest in &way.inside.passed {
-        let before = before(&way.places, &guest.guest, stream);
-        let own = |of: &&Seen| of.stream() as usize == stream;
-        let inside = Inside {
-            seen: guest.seen.iter().filter(own).copied().collect(),
-            ..guest.clone()
-        };
-        let is_before = |device: &str| before.contains(&device);
-        let woven = weave(seen, stations, &inside, &is_before);
-        (seen, stations) = (woven.seen, woven.stations);
-        clocks.extend(woven.clock);
-    }
+    let (passed, clocks) = way.inside.weave(passed, &way.places, stream);
     let sender = format!("sent at {}", way.ports[stream & 1]);
-    let hops = join(seen, &stations, &sender).map_err(|error| error.to_string())?;
+    let hops = join(passed.seen, &passed.stations, &sender).map_err(|error| error.to_string())?;
     Ok(HopReport {
-        unnoted: unnoted.saturating_add(way.inside.unnoted),
+        unnoted: passed.unnoted,
         clocks,
         ..hops
     })

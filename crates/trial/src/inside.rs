@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use nicety_account::Reading;
-use nicety_account::inside::{GuestFates, Inside};
-use nicety_fate::Windows;
+use nicety_account::hops::Seen;
+use nicety_account::inside::{GuestFates, Inside, weave};
 use nicety_fate::inside::{Ask, BEGIN_LIMIT, CLOCK_LIMIT, END_LIMIT, Follow, Told, read};
+use nicety_fate::{Passed, Windows};
 use nicety_model::Note;
+use nicety_model::hop::GuestClock;
 use nicety_model::note::TrialNote;
 use nicety_paths::path::{Kernels, Path};
 use nicety_port::clock;
@@ -15,7 +17,7 @@ use nicety_port::clock;
 const READINGS: usize = 5;
 
 /// Guests that follow the frames of a trial. They stop when it is dropped.
-pub(crate) struct Following<'p> {
+pub struct Following<'p> {
     kernels: &'p dyn Kernels,
     guests: Vec<Guest>,
     /// Whether clocks are compared.
@@ -31,7 +33,7 @@ struct Guest {
 
 /// What they noted.
 #[derive(Debug, Default)]
-pub(crate) struct Noted {
+pub struct Noted {
     /// Of lost frames.
     pub(crate) fates: Vec<GuestFates>,
     /// Of frames that passed.
@@ -39,16 +41,42 @@ pub(crate) struct Noted {
     /// Times that there was no room.
     pub(crate) unnoted: u64,
     /// Guests of which nothing is known.
-    pub(crate) notes: Vec<Note>,
+    pub notes: Vec<Note>,
+}
+
+impl Noted {
+    /// Puts what guests saw of frames of stream 0 (A to B), or else 1, between what the host saw of them; and their clocks.
+    /// `places` are the path's interfaces in the order from A to B.
+    pub fn weave(
+        &self,
+        passed: Passed,
+        places: &[&str],
+        stream: usize,
+    ) -> (Passed, Vec<GuestClock>) {
+        let mut all = Passed {
+            unnoted: passed.unnoted.saturating_add(self.unnoted),
+            ..passed
+        };
+        let mut clocks = Vec::new();
+        for guest in &self.passed {
+            let before = before(places, &guest.guest, stream);
+            let own = |of: &&Seen| of.stream() as usize == stream;
+            let inside = Inside {
+                seen: guest.seen.iter().filter(own).copied().collect(),
+                ..guest.clone()
+            };
+            let is_before = |device: &str| before.contains(&device);
+            let woven = weave(all.seen, all.stations, &inside, &is_before);
+            (all.seen, all.stations) = (woven.seen, woven.stations);
+            clocks.extend(woven.clock);
+        }
+        (all, clocks)
+    }
 }
 
 impl<'p> Following<'p> {
-    /// Has the guests on `path` follow frames; `None` where there are none.
-    pub(crate) fn begin(
-        path: &'p dyn Path,
-        follow: &Follow,
-        windows: Option<Windows>,
-    ) -> Option<Self> {
+    /// Has the guests on `path` follow frames, and note the way of those in `windows`; `None` where there are no guests.
+    pub fn begin(path: &'p dyn Path, follow: &Follow, windows: Option<Windows>) -> Option<Self> {
         let kernels = path.kernels()?;
         let mut following = Self {
             kernels,
@@ -76,7 +104,7 @@ impl<'p> Following<'p> {
     }
 
     /// What they noted; they stop.
-    pub(crate) fn end(mut self) -> Noted {
+    pub fn end(mut self) -> Noted {
         let mut noted = Noted::default();
         for guest in std::mem::take(&mut self.guests) {
             let after = self.readings(&guest);
@@ -153,7 +181,7 @@ impl Drop for Following<'_> {
 
 /// The interfaces of the path that frames of stream 0 (A to B), or else 1, pass before a guest. `places` are in the order
 /// from A to B.
-pub(crate) fn before<'p>(places: &[&'p str], guest: &str, stream: usize) -> Vec<&'p str> {
+fn before<'p>(places: &[&'p str], guest: &str, stream: usize) -> Vec<&'p str> {
     let own = |place: &&str| {
         let rest = place.strip_prefix(guest);
         rest.is_some_and(|rest| rest.starts_with(' '))

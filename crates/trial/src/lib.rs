@@ -34,7 +34,7 @@ use nicety_port::probes::Prober;
 use nicety_port::stalls::StallWatch;
 use nicety_port::{Arrivals, Engine, EngineReport, LostFrame, PortError, Rest, Stop, TrialOrder};
 
-use inside::Following;
+pub use inside::{Following, Noted};
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
 pub use stalls::{STALLED_MAX, span as stall_span};
 

@@ -109,6 +109,24 @@ fn every_frame_ends_somewhere() {
 }
 
 #[test]
+fn times_into_a_guest_and_out_of_it_tell_how_wrong_they_may_be() {
+    let mut stations = stations();
+    for (device, at) in [("guest eth0", 5), ("guest eth1", 6)] {
+        stations.push(Station {
+            device: device.to_owned(),
+            clock_error_ns: Some(70),
+            ..stations[0].clone()
+        });
+        assert_eq!(stations.len(), at + 1);
+    }
+    let times = [(0, 100), (5, 300), (6, 400), (1, 700), (2, 900)];
+    let journeys = join(seen(0, &times), &stations, &burst(1, None));
+    let errors = journeys[0].stations.iter().map(|of| of.error_ns);
+    let errors: Vec<_> = errors.collect();
+    assert_eq!(errors, [None, Some(70), None, Some(70), None]);
+}
+
+#[test]
 fn the_receivers_word_counts_where_it_gives_one() {
     // It was seen to come, and the receiver has not counted it; or it was not seen, and it has.
     let all = [seen(0, &[(0, 100), (2, 1000)]), seen(1, &[(0, 100)])];

@@ -1,5 +1,5 @@
 //! What following lost frames costs: the same overload with the program of `nicety-fate` and without, by
-//! turns. And what counting all drops of the host costs.
+//! turns. What that costs inside a guest. And what counting all drops of the host costs.
 //!
 //! `cargo bench -p nicety --bench fate` prints a table and writes `bench/fate.json` under the target
 //! directory. `NICETY_BENCH_ROUNDS` changes the number of pairs. Needs root.
@@ -20,15 +20,18 @@ mod drops;
 #[path = "../tester/figures.rs"]
 #[allow(dead_code, reason = "the other benchmark uses the rest")]
 mod figures;
+mod guest;
 #[path = "../../../trial/tests/truth/stage.rs"]
 #[allow(dead_code, reason = "a test uses the rest")]
 mod stage;
+
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use nicety_fate::{Fates, Hops, TesterPorts};
 use nicety_model::{Direction, FateOf, Fps, Purpose, TrialRecord};
 use nicety_paths::{BridgePath, Path};
-use nicety_port::Stop;
+use nicety_port::{Engine, Stop};
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialSpec, Trials};
 use serde_json::Map;
@@ -81,7 +84,21 @@ const CASES: [Case; 3] = [
     },
 ];
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    // The guest starts this very program again.
+    if std::env::args().nth(1).as_deref() == Some("guest-init") {
+        return guest::play();
+    }
+    match bench() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench() -> Result<()> {
     // `cargo test --benches` passes no --bench: there is nothing to test here.
     if !std::env::args().any(|argument| argument == "--bench") {
         println!("a benchmark: cargo bench -p nicety --bench fate");
@@ -97,6 +114,12 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let mut figures = Figures::default();
+    // It stands still while others are measured.
+    let guest = guest::boot();
+    match &guest {
+        Ok((_, accelerator)) => println!("the guest runs under {accelerator}"),
+        Err(Skip(why)) => figures.skip("guest", why),
+    }
     for pair in 1..=pairs {
         figures.next_round();
         for case in &CASES {
@@ -106,6 +129,11 @@ fn main() -> Result<()> {
         }
         if let Err(Skip(why)) = drops::measure(pair, &mut figures) {
             figures.skip("drops", why);
+        }
+        if let Ok((path, _)) = &guest
+            && let Err(Skip(why)) = guest::measure(path, pair, &mut figures)
+        {
+            figures.skip("guest", why);
         }
         eprintln!("pair {pair} of {pairs} done");
     }
@@ -218,15 +246,20 @@ enum With {
     Hops,
 }
 
-fn overload(case: &Case, path: &BridgePath, with: With) -> Result<TrialRecord, Skip> {
-    let traffic = stage::traffic(Direction::Uni);
-    let mut engine = case.tester.open(path, traffic)?;
+/// Where frames from A arrive, and whose they are.
+fn tester_ports(path: &dyn Path, engine: &dyn Engine) -> TesterPorts {
     let [_, b] = path.ports();
-    let ports = TesterPorts {
+    TesterPorts {
         ports: vec![(b.name.clone(), b.ns.inode())],
         by_socket: engine.receives_by_socket(),
         mark: engine.mark(),
-    };
+    }
+}
+
+fn overload(case: &Case, path: &BridgePath, with: With) -> Result<TrialRecord, Skip> {
+    let traffic = stage::traffic(Direction::Uni);
+    let mut engine = case.tester.open(path, traffic)?;
+    let ports = tester_ports(path, engine.as_ref());
     let fates = (with == With::Fates).then(|| Fates::new(traffic.frame_size, 1, ports.clone()));
     let mut fates = fates.transpose().map_err(|why| Skip(why.to_string()))?;
     let hops = (with == With::Hops).then(|| Hops::new(1, ports));
