@@ -17,14 +17,19 @@ pub fn line(journey: &Journey, sender: &str) -> String {
         |seconds| format!("{seconds:>8.4} s  "),
     );
     let mut way = sender.to_owned();
-    let mut cpu = None;
+    let (mut cpu, mut inside) = (None, false);
     for of in &journey.stations {
+        // The CPUs of a guest are others.
+        if of.error_ns.is_some() {
+            (cpu, inside) = (None, !inside);
+        }
         let us = |ns: u64| number::micros(ns as f64 / 1e3);
         let error = of.error_ns.map(|ns| format!("±{}", us(ns)));
         let error = error.unwrap_or_default();
         way += &format!(" +{}{error} {}", us(of.after_ns), of.device);
         if cpu != Some(of.cpu) {
-            way += &format!(" (CPU {})", of.cpu);
+            let word = if inside { "vCPU" } else { "CPU" };
+            way += &format!(" ({word} {})", of.cpu);
             cpu = Some(of.cpu);
         }
     }
@@ -163,9 +168,13 @@ mod tests {
             "{told}"
         );
         let mut crossing = journey(JourneyEnd::Unseen);
-        crossing.stations[1].error_ns = Some(400);
+        let ways = crossing.stations.iter_mut().skip(1);
+        ways.for_each(|of| of.error_ns = Some(400));
         let told = line(&crossing, "a");
-        assert!(told.contains("d0 (CPU 0) +2.1±0.4 d1 +1.5 b"), "{told}");
+        assert!(
+            told.contains("d0 (CPU 0) +2.1±0.4 d1 (vCPU 0) +1.5±0.4 b (CPU 1)"),
+            "{told}"
+        );
         let cause = FateCause::Dropped {
             device: Some("d1".to_owned()),
             function: Some("nft_do_chain".to_owned()),

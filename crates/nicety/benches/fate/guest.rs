@@ -61,7 +61,7 @@ pub fn boot() -> Result<(VmPath, Accelerator), Skip> {
         purpose: For::Guests,
     };
     let bundle = Bundle::get(&spec, &mut |_| ()).map_err(|error| skip(&error))?;
-    let accelerator = Accelerator::choose(VmAccel::default(), &bundle, &mut |_| {
+    let accelerator = Accelerator::choose(VmAccel::Auto, &bundle, &mut |_| {
         std::ops::ControlFlow::Continue(())
     });
     let accelerator = accelerator.map_err(|error| skip(&error))?;

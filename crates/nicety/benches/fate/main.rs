@@ -2,7 +2,8 @@
 //! turns. What that costs inside a guest. And what counting all drops of the host costs.
 //!
 //! `cargo bench -p nicety --bench fate` prints a table and writes `bench/fate.json` under the target
-//! directory. `NICETY_BENCH_ROUNDS` changes the number of pairs. Needs root.
+//! directory. `NICETY_BENCH_ROUNDS` changes the number of pairs; the words `host`, `drops` and `guest` behind `--` choose what is
+//! measured. Needs root.
 
 // A benchmark is an edge: it prints, reads its environment and writes a file.
 #![allow(
@@ -98,6 +99,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whether a part is measured: all are where none is named.
+fn is_wanted(part: &str) -> bool {
+    let named = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'));
+    let named: Vec<String> = named.collect();
+    named.is_empty() || named.iter().any(|word| word == part)
+}
+
 fn bench() -> Result<()> {
     // `cargo test --benches` passes no --bench: there is nothing to test here.
     if !std::env::args().any(|argument| argument == "--bench") {
@@ -115,22 +125,25 @@ fn bench() -> Result<()> {
     }
     let mut figures = Figures::default();
     // It stands still while others are measured.
-    let guest = guest::boot();
+    let guest = is_wanted("guest").then(guest::boot);
     match &guest {
-        Ok((_, accelerator)) => println!("the guest runs under {accelerator}"),
-        Err(Skip(why)) => figures.skip("guest", why),
+        Some(Ok((_, accelerator))) => println!("the guest runs under {accelerator}"),
+        Some(Err(Skip(why))) => figures.skip("guest", why),
+        None => {}
     }
     for pair in 1..=pairs {
         figures.next_round();
-        for case in &CASES {
+        for case in CASES.iter().filter(|_| is_wanted("host")) {
             if let Err(Skip(why)) = measure(case, pair, &mut figures) {
                 figures.skip(case.name, why);
             }
         }
-        if let Err(Skip(why)) = drops::measure(pair, &mut figures) {
+        if is_wanted("drops")
+            && let Err(Skip(why)) = drops::measure(pair, &mut figures)
+        {
             figures.skip("drops", why);
         }
-        if let Ok((path, _)) = &guest
+        if let Some(Ok((path, _))) = &guest
             && let Err(Skip(why)) = guest::measure(path, pair, &mut figures)
         {
             figures.skip("guest", why);
