@@ -87,10 +87,10 @@ bench-inspect: ## facts of a large recorded host and of this one, beside ethtool
 lab-kernels: ## fates of frames on kernels of Debian 12 and 13, three minutes each; after make static
 	@$(CARGO) test --locked -p nicety --test lab -- old_kernel --ignored --test-threads=1 --show-output
 
-bench-fate: ## what following lost frames and counting drops cost: with and without by turns, a dozen pairs, four minutes; fails above 2 % of the rate, 0.5 % of a CPU
+bench-fate: ## what following lost frames costs, in a guest too, and counting drops: with and without by turns, a dozen pairs, six minutes; ARGS=guest measures one part; fails above 2 % of the rate, 0.5 % of a CPU
 	@scripts/setup.sh bench
 	@scripts/bench-peers.sh tc=iproute2 ip=iproute2
-	@$(CARGO) bench --locked -p nicety --bench fate
+	@$(CARGO) bench --locked -p nicety --bench fate -- $(ARGS)
 
 bench-fleet: ## a thousand captured hosts compared, 30 s: seconds, memory, and whether every planted difference is found
 	@scripts/setup.sh bench

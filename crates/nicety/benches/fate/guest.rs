@@ -23,8 +23,8 @@ use crate::stage::{self, Tester};
 use crate::tester_ports;
 
 /// Frames per second, also under emulation, and of a trial.
-const LOAD: Fps = Fps(1_000.0);
-const FRAMES: u64 = 2_000;
+const LOAD: Fps = Fps(2_000.0);
+const FRAMES: u64 = 4_000;
 /// A boot under emulation.
 const BOOT: Duration = Duration::from_secs(120);
 /// What a trial carries, and how figures are named.

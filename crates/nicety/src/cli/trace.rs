@@ -37,10 +37,10 @@ pub struct TraceArgs {
     /// Receive at this interface.
     #[arg(value_name = "B", help_heading = heading::WHAT)]
     pub to: Option<String>,
-    /// Trace over a path of this plan. Guests on it follow the frames too.
+    /// Follow frames over a path of this plan, through its guests too.
     #[arg(long, value_name = "FILE", conflicts_with = "from", help_heading = heading::WHAT)]
     pub plan: Option<PathBuf>,
-    /// Trace over this one of several paths: its name, the start of its name, or its number.
+    /// Take this one of several paths: the name of its cell, the start of it, or its number.
     #[arg(long, value_name = "CELL", requires = "plan", help_heading = heading::WHAT)]
     pub cell: Option<String>,
     /// Send nothing, and follow the first packets of sockets between two ends through this host: TCP SYN, and the first UDP
