@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, alone, becomes_nobody, nicety, root};
+use crate::harness::{Call, alone, becomes_nobody, nicety, open_dir, root};
 use crate::lab::{BRIDGED, Lab};
 use crate::streams;
 
@@ -111,6 +111,32 @@ fn every_frame_tells_where_it_was_and_where_it_ended() {
     );
 }
 
+#[test]
+fn a_path_of_a_plan_is_traced_over() {
+    let test = "a_path_of_a_plan_is_traced_over";
+    let _alone = alone();
+    let Some(lab) = lab(test) else {
+        return;
+    };
+    let dir = open_dir();
+    let plan = "[[path]]\nkind = \"macvlan\"\n[[path]]\nkind = \"bridge\"\n";
+    std::fs::write(dir.path().join("two.toml"), plan).unwrap();
+    let trace = |words: &[&str]| {
+        let all = ["trace", "--plan", "two.toml", "--count", "5", "--json"];
+        let call = nicety(all.iter().chain(words)).dir(dir.path());
+        lab.inside(call.limit(Duration::from_secs(60))).run()
+    };
+    let ended = trace(&[]);
+    let line = "the plan has 2 cells, and a trace follows the frames of one; name it with --cell: 1 (macvlan/64/uni), 2 (bridge/64/uni)";
+    assert_eq!(ended.assert_code(2).only_line(), line);
+    let ended = trace(&["--cell", "bridge", "-q"]);
+    let (frames, _) = stream(&ended.assert_code(0).stdout);
+    assert_eq!(frames.len(), 5);
+    let stations = frames[4]["stations"].as_array().unwrap().iter();
+    let stations: Vec<_> = stations.map(|of| of["station"].as_str().unwrap()).collect();
+    assert_eq!(stations, ["received at d0", "sent at d1", "arrived at b"]);
+}
+
 /// Packets of sockets that ask for a port where nobody listens, and behind a rule.
 #[test]
 fn first_packets_of_sockets_are_followed() {
@@ -208,6 +234,14 @@ fn wrong_words_and_rights_are_one_line() {
         (
             &["--follow-flow", "tcp,any"],
             "--follow-flow: write a transport and two ends with commas between, as in tcp,any,192.0.2.1:443 or udp,10.0.0.1,any:53",
+        ),
+        (
+            &["p0", "p1", "--plan", "plan.toml"],
+            "A and --plan exclude each other; remove one of them",
+        ),
+        (
+            &["--cell", "2"],
+            "--plan is missing; see nicety trace --help",
         ),
         (
             &["p0", "p0"],

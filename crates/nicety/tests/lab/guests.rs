@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::booted::wait_gone;
-use crate::harness::{Call, alone, lines, nicety, open_dir};
+use crate::harness::{Call, alone, lines, nicety, open_dir, root};
 use crate::{cache, can_boot, can_boot_once, has_tun, lab, machine_state, machines};
 
 /// Cells found fast on any machine: much loss is allowed.
@@ -113,6 +113,55 @@ fn guests_are_measured() {
         );
         let remedy = skipped["remedy"].as_str().unwrap();
         assert!(remedy.starts_with("modprobe vhost_net"), "{remedy}");
+    }
+    assert_eq!(machine_state(), before);
+    assert_eq!(machines("the guest", std::process::id() as i32), [0; 0]);
+}
+
+#[test]
+fn a_trace_goes_through_a_guest() {
+    let test = "a_trace_goes_through_a_guest";
+    if !has_tun(test) {
+        return;
+    }
+    let _alone = alone();
+    if !can_boot_once(test) {
+        return;
+    }
+    if !root() {
+        println!("SKIP {test}: only root may load the programs");
+        return;
+    }
+    let before = machine_state();
+    let dir = open_dir();
+    let plan = format!("{GUEST}nic = \"virtio-net\"\n");
+    fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let cache = cache();
+    let words = ["trace", "--plan", "plan.toml", "--size", "1518"];
+    let words = words.iter().chain(&["--count", "10", "--json", "--cache"]);
+    let trace = nicety(words.map(Path::new).chain([cache.as_path()]));
+    let ended = trace.dir(dir.path()).limit(RUN).run();
+    let told = ended.assert_code(0).stdout.lines();
+    let told: Vec<Value> = told
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (summary, frames) = told.split_last().unwrap();
+    assert_eq!((frames.len(), &summary["received"]), (10, &10.into()));
+    for frame in frames {
+        let stations = frame["stations"].as_array().unwrap().iter();
+        let stations: Vec<_> = stations
+            .map(|of| (of["device"].as_str().unwrap(), of["error_ns"].is_number()))
+            .collect();
+        let way = [
+            ("d0", false),
+            ("t0", false),
+            ("guest eth0", true),
+            ("guest eth1", false),
+            ("t1", true),
+            ("d1", false),
+            ("b", false),
+        ];
+        assert_eq!(stations, way, "{frame}");
     }
     assert_eq!(machine_state(), before);
     assert_eq!(machines("the guest", std::process::id() as i32), [0; 0]);
