@@ -205,13 +205,9 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     doc.section("reset", "Reset", reset::blocks(groups));
     doc.section("sizes", "Frames of each size", sizes::blocks(groups));
     cells::users(doc, groups);
-    let terminal = doc.medium == Medium::Terminal;
-    if terminal {
-        for (title, lines) in grid::ranking_lines(groups) {
-            doc.list("ranking", &title, lines);
-        }
-    } else {
-        doc.tables("ranking", "Ranking of the paths", grid::rankings(groups));
+    let rankings = grid::rankings(groups, doc.medium);
+    doc.tables("ranking", "Ranking of the paths", rankings);
+    if doc.medium != Medium::Terminal {
         let map = heat::map(groups, doc.medium);
         doc.tables("matrix", "The matrix", map.into_iter().collect());
         if doc.on_page() {
