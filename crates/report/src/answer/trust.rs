@@ -65,51 +65,40 @@ fn wide(groups: &[Group<'_>]) -> Option<String> {
 fn why(wide: &[&Group<'_>]) -> Option<String> {
     let mut causes: Vec<(Cause, usize)> = Vec::new();
     for cause in wide.iter().filter_map(|group| cause(group)) {
-        match causes.iter_mut().find(|(known, _)| known.is_like(&cause)) {
-            Some((known, results)) => {
-                known.join(cause);
-                *results += 1;
-            }
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, results)) => *results += 1,
             None => causes.push((cause, 1)),
         }
     }
     // Of several that are as frequent the first one.
     let most = causes.into_iter().rev().max_by_key(|(_, results)| *results);
-    most.map(|(cause, _)| cause.words())
+    Some(match most?.0 {
+        Cause::Programs => "other programs used the CPUs".to_owned(),
+        // The most of all, as the steps say it.
+        Cause::Stalls => {
+            let ms = wide.iter().filter_map(|group| stalls(group));
+            let ms = ms.fold(0.0, f64::max);
+            format!("the CPUs were stopped for up to {ms:.0} ms per second")
+        }
+        Cause::Reason(text) => text,
+    })
 }
 
 /// What made an interval wide.
+#[derive(PartialEq)]
 enum Cause {
     /// The steps name them.
     Programs,
-    /// Milliseconds per second.
-    Stalls(f64),
+    Stalls,
     /// The first reason that the search gave.
     Reason(String),
 }
 
-impl Cause {
-    fn is_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Programs, Self::Programs) | (Self::Stalls(_), Self::Stalls(_)) => true,
-            (Self::Reason(one), Self::Reason(other)) => one == other,
-            _ => false,
-        }
-    }
-
-    fn join(&mut self, other: Self) {
-        if let (Self::Stalls(ms), Self::Stalls(more)) = (self, other) {
-            *ms = ms.max(more);
-        }
-    }
-
-    fn words(self) -> String {
-        match self {
-            Self::Programs => "other programs used the CPUs".to_owned(),
-            Self::Stalls(ms) => format!("the CPUs were stopped for up to {ms:.0} ms per second"),
-            Self::Reason(text) => text,
-        }
-    }
+/// Milliseconds per second in which CPUs stood still, where they are worth a word.
+fn stalls(group: &Group<'_>) -> Option<f64> {
+    let seen = group.summary?.disturbance.as_ref()?;
+    let stalls = seen.stalls_ms_per_s;
+    stalls.filter(|ms| ms.is_finite() && *ms >= STALLS_MS)
 }
 
 fn cause(group: &Group<'_>) -> Option<Cause> {
@@ -122,9 +111,8 @@ fn cause(group: &Group<'_>) -> Option<Cause> {
     if programs.any(|program| program.cpus.is_finite() && program.cpus >= PROGRAM) {
         return Some(Cause::Programs);
     }
-    let stalls = seen.and_then(|seen| seen.stalls_ms_per_s);
-    if let Some(ms) = stalls.filter(|ms| ms.is_finite() && *ms >= STALLS_MS) {
-        return Some(Cause::Stalls(ms));
+    if stalls(group).is_some() {
+        return Some(Cause::Stalls);
     }
     let first = group.why().first()?.reason();
     let mut letters = first.trim_end_matches('.').chars();
