@@ -340,12 +340,15 @@ fn a_page_over_one_size_begins_with_the_order_of_its_paths() {
     ] {
         assert!(page.contains(&format!("<title>{told}</title>")), "{told}");
     }
+    let said = "Of 3 paths routed carries most, at least 900 k frames/s of 64 bytes, and ovs least, 20.0 k.";
+    assert!(page.contains(said), "{page}");
     // Two sizes are curves, and two paths need no order.
     all.push(asked(&bridge[..], 1518, 700_000.0, "ok"));
     let page = text(|out| html(&common::measured(&all), out));
     assert!(page.contains("chart-Throughput") && !page.contains("chart-Paths-by"));
     let page = text(|out| html(&common::measured(&all[..2]), out));
     assert!(page.contains("chart-Throughput") && !page.contains("chart-Paths-by"));
+    assert!(!page.contains("carries most"));
 }
 
 #[test]
