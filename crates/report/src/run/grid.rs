@@ -120,6 +120,8 @@ fn ranked(ranking: &Ranking<'_, '_>, paths: usize) -> Table {
     let layered = ranking.places.iter().any(|place| place.layer.is_some());
     let bounded = ranking.places.iter().any(|place| ends(place).is_some());
     let engines = ranking.engines_differ();
+    let doubted = |place: &Place<'_, '_>| !place.confidence.mark().is_empty();
+    let marked = ranking.places.iter().any(doubted);
     let more = ranking.places.len().saturating_sub(paths);
     let legend = [
         (more > 0).then(|| format!("The HTML report has {more} more.")),
@@ -127,7 +129,7 @@ fn ranked(ranking: &Ranking<'_, '_>, paths: usize) -> Table {
         layered.then(|| ranking::LAYERS.to_owned()),
         bounded.then(|| ranking::ENDS.to_owned()),
         engines.then(|| ranking::ENGINES.to_owned()),
-        Some(confidence::LEGEND.to_owned()),
+        marked.then(|| confidence::LEGEND.to_owned()),
     ];
     let legend: Vec<String> = legend.into_iter().flatten().collect();
     let mut table = Table::of(
