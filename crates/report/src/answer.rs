@@ -2,6 +2,7 @@
 
 mod headline;
 mod limit;
+mod order;
 mod trust;
 
 use nicety_model::{Direction, Run, Verdict};
@@ -61,7 +62,8 @@ fn paragraphs(run: &Run, groups: &[Group<'_>]) -> Vec<Vec<String>> {
     };
     let cause = std::iter::once(limit::of(run, first));
     let trust = trust::sentences(groups).into_iter().map(|one| vec![one]);
-    let told = cause.chain(trust).chain(of_sockets);
+    let order = order::sentence(groups).map(|sentence| vec![sentence]);
+    let told = cause.chain(order).chain(trust).chain(of_sockets);
     told.filter(|sentences| !sentences.is_empty()).collect()
 }
 

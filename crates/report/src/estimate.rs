@@ -8,6 +8,9 @@ use crate::pick::Group;
 /// Ends of an interval nearer than this, as a ratio, say nothing of how far a noisy number may be off.
 const SAYS_MORE: f64 = 1.02;
 
+/// What an interval from a single visit is worth.
+pub(crate) const ONE_VISIT: &str = "from one visit: no confidence stated";
+
 /// A number that a busy machine gave: its interval, or two digits where none is known.
 fn rough(fps: f64, ends: Option<(f64, f64)>) -> String {
     match ends.filter(|(low, high)| *high > SAYS_MORE * low) {
@@ -39,7 +42,7 @@ impl Group<'_> {
     pub fn interval_label(&self) -> Option<String> {
         let estimate = self.estimate()?;
         let Some(confidence) = estimate.confidence else {
-            return Some("from one visit: no confidence stated".to_owned());
+            return Some(ONE_VISIT.to_owned());
         };
         // The ends are computed from the median.
         let is_end = |end: f64| self.visits().any(|fps| (fps - end).abs() <= 1e-9 * fps);

@@ -21,6 +21,12 @@ pub(crate) struct Place<'g, 'r> {
     pub(crate) layer: Option<LayerCost<'g, 'r>>,
 }
 
+/// Who sent and counted: `xdp`, `af_xdp`.
+pub(crate) fn engine<'g>(group: &'g Group<'_>) -> &'g str {
+    let words = group.shown.engine.split(' ');
+    words.into_iter().next().unwrap_or_default()
+}
+
 /// A layer, and how much longer a frame takes with it.
 pub(crate) struct LayerCost<'g, 'r> {
     pub(crate) layer: Layer,
@@ -28,6 +34,8 @@ pub(crate) struct LayerCost<'g, 'r> {
     pub(crate) base: &'g Group<'r>,
     /// Nanoseconds a frame: the difference of the times between two frames, 1 / rate.
     pub(crate) ns: f64,
+    /// The least and the most that the intervals of both rates allow, where both have one.
+    pub(crate) ends_ns: Option<(f64, f64)>,
     /// Verdicts behind both rates.
     pub(crate) confidence: Confidence,
 }
@@ -66,6 +74,12 @@ pub(crate) struct Ranking<'g, 'r> {
 }
 
 impl Ranking<'_, '_> {
+    /// Whether not all its paths were measured with one engine.
+    pub(crate) fn engines_differ(&self) -> bool {
+        let engines: BTreeSet<&str> = self.places.iter().map(|at| engine(at.group)).collect();
+        engines.len() > 1
+    }
+
     /// `64 bytes, both directions, 256 flows`.
     pub(crate) fn of(&self) -> String {
         let size = match self.traffic.is_empty() {
@@ -146,7 +160,11 @@ fn layer<'g, 'r>(
     cells: &[(f64, &'g Group<'r>)],
 ) -> Option<LayerCost<'g, 'r>> {
     let path = &group.key.path;
-    let bases = cells.iter().filter_map(|(rate, base)| {
+    // What another engine costs is no cost of the layer.
+    let alike = cells
+        .iter()
+        .filter(|(_, base)| engine(base) == engine(group));
+    let bases = alike.filter_map(|(rate, base)| {
         let layer = path.layer_over(&base.key.path)?;
         Some((layer, *rate, *base))
     });
@@ -155,6 +173,10 @@ fn layer<'g, 'r>(
         layer,
         base,
         ns: 1e9 / fps - 1e9 / rate,
+        ends_ns: group.interval().zip(base.interval()).map(|(own, other)| {
+            let between = |of: f64, than: f64| 1e9 / of - 1e9 / than;
+            (between(own.1, other.0), between(own.0, other.1))
+        }),
         confidence: Confidence::of(group).and(&Confidence::of(base)),
     })
 }
@@ -168,6 +190,12 @@ pub(crate) fn sizes(groups: &[Group<'_>]) -> Vec<FrameSize> {
 
 /// What stands under every ranking.
 pub(crate) const LEGEND: &str = "The cost against the best is how much less a path carries.";
+/// And where engines differ.
+pub(crate) const ENGINES: &str = "An engine counts frames on CPUs of the path and costs it time: compare closely only \
+     paths measured with the same one.";
+/// And where the rates have intervals.
+pub(crate) const ENDS: &str =
+    "The intervals of both rates bound it: bounds on either side of 0 do not tell the two apart.";
 /// And where layers are told of.
 pub(crate) const LAYERS: &str = "A layer's cost is how much longer it takes from one frame to the next than without it: \
      the difference of 1 / rate, whichever CPU held up either.";

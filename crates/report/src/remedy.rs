@@ -39,12 +39,20 @@ pub fn of(run: &Run) -> Vec<Advised> {
 /// As [`of`], of results that were picked already.
 pub(crate) fn steps(run: &Run, groups: &[Group<'_>]) -> Vec<Step> {
     let mut found = Vec::new();
-    for group in groups.iter().filter(|g| g.verdict() != Verdict::Ok) {
+    let wanting = || groups.iter().filter(|g| g.verdict() != Verdict::Ok);
+    for group in wanting() {
         let mut of_cell = Vec::new();
         for step in cell(run, group) {
             add(&mut of_cell, step);
         }
         for (step, _) in of_cell {
+            add(&mut found, step);
+        }
+    }
+    // Advice to the whole run may help a single result: it counts once.
+    if let Some(group) = wanting().next() {
+        let unknown = problems(run).filter(|note| noted(run, group, note) == Known::Nothing);
+        for step in unknown.filter_map(advice) {
             add(&mut found, step);
         }
     }
@@ -128,11 +136,13 @@ fn cell(run: &Run, group: &Group<'_>) -> Vec<Step> {
         steps.extend(quieter(run, group));
     }
     let own = group.notes().into_iter();
-    for note in own.chain(&run.run.notes) {
-        if note.list() == List::Problem {
-            steps.extend(noted(run, group, note));
-        }
+    for note in own.filter(|note| note.list() == List::Problem) {
+        steps.extend(match noted(run, group, note) {
+            Known::Nothing => advice(note),
+            known => known.step(),
+        });
     }
+    steps.extend(problems(run).filter_map(|note| noted(run, group, note).step()));
     if verdict != Verdict::Failed {
         steps.extend(more_cpus(run));
     }
@@ -216,27 +226,38 @@ fn engine(run: &Run, group: &Group<'_>) -> Option<Step> {
     })
 }
 
+/// Problems of the run as a whole.
+fn problems(run: &Run) -> impl Iterator<Item = &Note> {
+    let notes = run.run.notes.iter();
+    notes.filter(|note| note.list() == List::Problem)
+}
+
 /// What a note asks for.
-fn noted(run: &Run, group: &Group<'_>, note: &Note) -> Option<Step> {
-    let step = match note {
+fn noted(run: &Run, group: &Group<'_>, note: &Note) -> Known {
+    match note {
         Note::Search(note) => searched(run, group, note),
         Note::Machine(note) => on_machine(note),
         Note::Path(PathNote::ThreadsOrdinary { .. }) => Known::Step(Step::Root),
         _ => Known::Nothing,
-    };
-    match step {
-        Known::Step(step) => Some(step),
-        Known::Elsewhere => None,
-        Known::Nothing => advice(note),
     }
 }
 
 /// Whether a step stands for a note.
+#[derive(PartialEq)]
 enum Known {
     Step(Step),
     /// Verdict or machine say it already.
     Elsewhere,
     Nothing,
+}
+
+impl Known {
+    fn step(self) -> Option<Step> {
+        match self {
+            Self::Step(step) => Some(step),
+            Self::Elsewhere | Self::Nothing => None,
+        }
+    }
 }
 
 fn searched(run: &Run, group: &Group<'_>, note: &SearchNote) -> Known {

@@ -16,6 +16,7 @@ mod legend;
 mod loss;
 pub(crate) mod machine;
 mod parameters;
+mod ranked;
 mod recovery;
 mod reset;
 mod sizes;
@@ -154,10 +155,12 @@ fn page(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Repor
     let (head, host) = (&run.run, &run.run.host);
     doc.opening
         .push(Block::Drawn(key_figures::worth(run, groups)));
-    let figure = match Throughput::new(run, groups) {
-        Some(throughput) => throughput.figure(Unit::Fps, "Throughput"),
-        None => html! {},
-    };
+    let ranked = ranked::figures(groups);
+    let figure = ranked.or_else(|| {
+        let throughput = Throughput::new(run, groups)?;
+        Some(throughput.figure(Unit::Fps, "Throughput"))
+    });
+    let figure = figure.unwrap_or_default();
     doc.page.figure = Some(html! { (figure) (key_figures::tiles(groups)) });
     doc.page.generator = Some(format!("nicety {}", host.nicety));
     let mut eyebrow = format!("nicety bench · {}", head.started.replace('T', " "));
@@ -192,8 +195,11 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     if !groups.is_empty() {
         blocks.push(Block::Table(cells::table(groups, doc.medium)));
     }
-    if let Some(throughput) = throughput {
+    if throughput.is_some() {
         blocks.extend(visits::how(run, groups));
+    }
+    // A single size makes no curve; the page begins with the paths' order then.
+    if let Some(throughput) = throughput.filter(|_| ranked::figures(groups).is_none()) {
         blocks.push(Block::Drawn(throughput.figure(Unit::L1, "Bit rate")));
         blocks.push(Block::Remark(throughput.remarks()));
     }
@@ -205,13 +211,9 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     doc.section("reset", "Reset", reset::blocks(groups));
     doc.section("sizes", "Frames of each size", sizes::blocks(groups));
     cells::users(doc, groups);
-    let terminal = doc.medium == Medium::Terminal;
-    if terminal {
-        for (title, lines) in grid::ranking_lines(groups) {
-            doc.list("ranking", &title, lines);
-        }
-    } else {
-        doc.tables("ranking", "Ranking of the paths", grid::rankings(groups));
+    let rankings = grid::rankings(groups, doc.medium);
+    doc.tables("ranking", "Ranking of the paths", rankings);
+    if doc.medium != Medium::Terminal {
         let map = heat::map(groups, doc.medium);
         doc.tables("matrix", "The matrix", map.into_iter().collect());
         if doc.on_page() {

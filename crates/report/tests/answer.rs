@@ -8,7 +8,7 @@ mod common;
 use nicety_model::note::{MachineNote, SearchNote};
 use nicety_model::remedy::{Advised, Step};
 use nicety_model::run::StoppedBy;
-use nicety_model::{Note, Program, Run, Verdict};
+use nicety_model::{Disturbance, Note, Program, Run, Verdict};
 use nicety_report::{Options, answer, html, json, markdown, remedy, table};
 use proptest::prelude::*;
 use scraper::{Html, Selector};
@@ -145,6 +145,44 @@ fn a_run_of_good_numbers_has_no_box() {
     let mut out = Vec::new();
     json::render(&run, &mut out, json::Style::Compact).unwrap();
     assert!(!String::from_utf8(out).unwrap().contains("remedies"));
+}
+
+#[test]
+fn intervals_are_wide_for_the_reason_that_most_of_them_have() {
+    let mut run = common::visits();
+    for (n, summary) in run.summary.iter_mut().enumerate() {
+        summary.verdict = Verdict::Wide;
+        summary.disturbance = Some(Disturbance {
+            stalls_ms_per_s: Some(3.0 + n as f64),
+            ..Disturbance::default()
+        });
+    }
+    let all = run.summary.len();
+    let said = |run: &Run, why: &str| {
+        let lines = answer::summary(run);
+        let line = format!("All {all} intervals are wide: {why}.");
+        assert!(lines.contains(&line), "{lines:?}");
+    };
+    assert!(all > 2);
+    let stopped = format!("the CPUs were stopped for up to {} ms per second", all + 2);
+    said(&run, &stopped);
+    // A single one that a program made wide does not speak for all.
+    let program = Program {
+        name: "make".to_owned(),
+        pid: 7,
+        cpus: 0.5,
+    };
+    for (n, summary) in run.summary.iter_mut().enumerate() {
+        let seen = summary.disturbance.as_mut().unwrap();
+        if n == 0 {
+            seen.programs = vec![program.clone()];
+        }
+    }
+    said(&run, &stopped);
+    for summary in &mut run.summary {
+        summary.disturbance.as_mut().unwrap().programs = vec![program.clone()];
+    }
+    said(&run, "other programs used the CPUs");
 }
 
 /// A run of one result with this verdict and these notes.

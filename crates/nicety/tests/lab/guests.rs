@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::booted::wait_gone;
 use crate::harness::{Call, alone, lines, nicety, open_dir, root};
-use crate::{cache, can_boot, can_boot_once, has_tun, lab, machine_state, machines};
+use crate::{cache, can_boot, can_boot_once, guests_on_paths, lab, machine_state, machines};
 
 /// Cells found fast on any machine: much loss is allowed.
 const HEAD: &str = "[traffic]
@@ -52,7 +52,7 @@ fn sent(run: &Path) -> Vec<Value> {
 
 #[test]
 fn guests_are_measured() {
-    if !has_tun("guests_are_measured") {
+    if !guests_on_paths("guests_are_measured") {
         return;
     }
     let _alone = alone();
@@ -121,7 +121,7 @@ fn guests_are_measured() {
 #[test]
 fn a_trace_goes_through_a_guest() {
     let test = "a_trace_goes_through_a_guest";
-    if !has_tun(test) {
+    if !guests_on_paths(test) {
         return;
     }
     let _alone = alone();
@@ -258,7 +258,7 @@ fn under_way(dir: &Path, paths: &str) -> (crate::harness::Running, i32) {
 
 #[test]
 fn a_guest_that_dies_fails_its_cell_and_no_other() {
-    if !has_tun("a_guest_that_dies_fails_its_cell_and_no_other") {
+    if !guests_on_paths("a_guest_that_dies_fails_its_cell_and_no_other") {
         return;
     }
     let _alone = alone();
@@ -289,7 +289,7 @@ fn a_guest_that_dies_fails_its_cell_and_no_other() {
 
 #[test]
 fn a_guest_ends_with_a_killed_run() {
-    if !has_tun("a_guest_ends_with_a_killed_run") {
+    if !guests_on_paths("a_guest_ends_with_a_killed_run") {
         return;
     }
     let _alone = alone();
@@ -309,7 +309,7 @@ const GUEST_WITH_NIC: &str = "[[path]]\nkind = \"vm\"\naccel = \"tcg\"\nnic = \"
 
 #[test]
 fn a_cache_that_cannot_be_made() {
-    if !has_tun("a_cache_that_cannot_be_made") {
+    if !guests_on_paths("a_cache_that_cannot_be_made") {
         return;
     }
     let dir = open_dir();
@@ -326,6 +326,9 @@ fn a_cache_that_cannot_be_made() {
 
 #[test]
 fn without_a_network_guests_are_skipped() {
+    if !guests_on_paths("without_a_network_guests_are_skipped") {
+        return;
+    }
     let dir = open_dir();
     fs::write(dir.path().join("plan.toml"), format!("{HEAD}{GUEST}")).unwrap();
     let words = ["bench", "plan.toml", "--out", "run", "--cache", "cache"];

@@ -60,13 +60,14 @@ fn lab(command: &str, arguments: &[&str]) -> Call {
     nicety(words).limit(BOOT)
 }
 
-/// Whether a guest's NIC can be a tap; a container has no device for it unless it is given one.
-fn has_tun(test: &str) -> bool {
+/// Whether a path can have a guest: in a namespace of its own, with a tap as NIC. A container lacks the one or the other
+/// unless it is given both. Says `SKIP` and why where not.
+fn guests_on_paths(test: &str) -> bool {
     let has = Path::new("/dev/net/tun").exists();
     if !has {
         println!("SKIP {test}: there is no /dev/net/tun here");
     }
-    has
+    has && harness::own_namespaces(test)
 }
 
 /// Whether there is a lab to boot; says `SKIP` and why when there is none.

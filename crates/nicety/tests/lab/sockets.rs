@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::harness::{Ended, alone, nicety, open_dir};
-use crate::{cache, can_boot, can_boot_once, has_tun, machine_state};
+use crate::{cache, can_boot, can_boot_once, guests_on_paths, machine_state};
 
 /// Some boots and a minute of tests, on a machine that is busy elsewhere.
 const RUN: Duration = Duration::from_secs(500);
@@ -28,7 +28,7 @@ fn run(ended: &Ended) -> Value {
 
 #[test]
 fn a_guest_is_an_endpoint() {
-    if !has_tun("a_guest_is_an_endpoint") {
+    if !guests_on_paths("a_guest_is_an_endpoint") {
         return;
     }
     let _alone = alone();
@@ -113,7 +113,7 @@ time = "500ms"
 /// A switch that is a program computes no checksums for those behind it.
 #[test]
 fn a_guest_behind_a_program_is_an_endpoint() {
-    if !has_tun("a_guest_behind_a_program_is_an_endpoint") {
+    if !guests_on_paths("a_guest_behind_a_program_is_an_endpoint") {
         return;
     }
     let _alone = alone();
@@ -150,7 +150,7 @@ time = "300ms"
 
 #[test]
 fn the_ready_plan_runs_with_what_this_machine_has() {
-    if !has_tun("the_ready_plan_runs_with_what_this_machine_has") {
+    if !guests_on_paths("the_ready_plan_runs_with_what_this_machine_has") {
         return;
     }
     let _alone = alone();

@@ -61,26 +61,61 @@ fn wide(groups: &[Group<'_>]) -> Option<String> {
     })
 }
 
+/// What made most of them wide.
 fn why(wide: &[&Group<'_>]) -> Option<String> {
-    let seen = || {
-        let summaries = wide.iter().filter_map(|group| group.summary);
-        summaries.filter_map(|summary| summary.disturbance.as_ref())
-    };
-    // The steps name them.
-    let mut programs = seen().flat_map(|one| &one.programs);
+    let mut causes: Vec<(Cause, usize)> = Vec::new();
+    for cause in wide.iter().filter_map(|group| cause(group)) {
+        match causes.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, results)) => *results += 1,
+            None => causes.push((cause, 1)),
+        }
+    }
+    // Of several that are as frequent the first one.
+    let most = causes.into_iter().rev().max_by_key(|(_, results)| *results);
+    Some(match most?.0 {
+        Cause::Programs => "other programs used the CPUs".to_owned(),
+        // The most of all, as the steps say it.
+        Cause::Stalls => {
+            let ms = wide.iter().filter_map(|group| stalls(group));
+            let ms = ms.fold(0.0, f64::max);
+            format!("the CPUs were stopped for up to {ms:.0} ms per second")
+        }
+        Cause::Reason(text) => text,
+    })
+}
+
+/// What made an interval wide.
+#[derive(PartialEq)]
+enum Cause {
+    /// The steps name them.
+    Programs,
+    Stalls,
+    /// The first reason that the search gave.
+    Reason(String),
+}
+
+/// Milliseconds per second in which CPUs stood still, where they are worth a word.
+fn stalls(group: &Group<'_>) -> Option<f64> {
+    let seen = group.summary?.disturbance.as_ref()?;
+    let stalls = seen.stalls_ms_per_s;
+    stalls.filter(|ms| ms.is_finite() && *ms >= STALLS_MS)
+}
+
+fn cause(group: &Group<'_>) -> Option<Cause> {
+    let seen = group
+        .summary
+        .and_then(|summary| summary.disturbance.as_ref());
+    let mut programs = seen
+        .into_iter()
+        .flat_map(|seen: &Disturbance| &seen.programs);
     if programs.any(|program| program.cpus.is_finite() && program.cpus >= PROGRAM) {
-        return Some("other programs used the CPUs".to_owned());
+        return Some(Cause::Programs);
     }
-    let stalls = seen().filter_map(|one: &Disturbance| one.stalls_ms_per_s);
-    let most = stalls.fold(0.0, f64::max);
-    if most.is_finite() && most >= STALLS_MS {
-        return Some(format!(
-            "the CPUs were stopped for up to {most:.0} ms per second"
-        ));
+    if stalls(group).is_some() {
+        return Some(Cause::Stalls);
     }
-    let first = wide.iter().find_map(|group| group.why().first())?;
-    let first = first.reason();
+    let first = group.why().first()?.reason();
     let mut letters = first.trim_end_matches('.').chars();
     let small = letters.next().map(char::to_lowercase)?;
-    Some(small.chain(letters).collect())
+    Some(Cause::Reason(small.chain(letters).collect()))
 }

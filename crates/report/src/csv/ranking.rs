@@ -18,7 +18,7 @@ type Row<'k> = (
     &'k Place<'k, 'k>,
 );
 
-fn columns<'r>() -> [Field<Row<'r>>; 12] {
+fn columns<'r>() -> [Field<Row<'r>>; 13] {
     fields![|(ranking, n, place, best)|
         "frame_size_bytes": ranking.size;
         "direction": ranking.direction;
@@ -28,6 +28,7 @@ fn columns<'r>() -> [Field<Row<'r>>; 12] {
         "throughput_fps": place.fps;
         "throughput_l1_mbps": place.group.l1_mbps();
         "verdict": place.group.verdict();
+        "engine": ranking::engine(place.group);
         "best_path": best.group.key.path_name();
         "best_verdict": best.group.verdict();
         "share_of_best_ratio": place.share;

@@ -4,7 +4,8 @@ use nicety_model::{Direction, FrameSize};
 
 use crate::confidence::{self, Confidence};
 use crate::directions::{self, Over, Pair, Side};
-use crate::document::{Cell, Table, columns};
+use crate::document::table::Narrow;
+use crate::document::{Cell, Medium, Table, columns};
 use crate::number;
 use crate::pick::Group;
 use crate::ranking::{self, LayerCost, Place, Ranking};
@@ -98,27 +99,42 @@ fn sizes(sizes: &[FrameSize]) -> String {
     }
 }
 
-/// A ranking of every direction and number of flows with two paths or more.
-pub(super) fn rankings(groups: &[Group<'_>]) -> Vec<Table> {
-    ranking::told(groups).iter().map(ranked).collect()
+/// Rankings told of in a terminal, and paths of each.
+const RANKINGS: usize = 2;
+const PATHS: usize = 30;
+
+/// A ranking of every direction and number of flows with two paths or more; in a terminal the first of both.
+pub(super) fn rankings(groups: &[Group<'_>], medium: Medium) -> Vec<Table> {
+    let (most, paths) = match medium {
+        Medium::Terminal => (RANKINGS, PATHS),
+        _ => (usize::MAX, usize::MAX),
+    };
+    let all = ranking::told(groups);
+    let told = all.iter().take(most);
+    told.map(|ranking| ranked(ranking, paths)).collect()
 }
 
-fn ranked(ranking: &Ranking<'_, '_>) -> Table {
+fn ranked(ranking: &Ranking<'_, '_>, paths: usize) -> Table {
     let own = |place: &Place<'_, '_>| Confidence::of(place.group);
     let mbps = |mbps| number::mbps(Some(mbps));
     let layered = ranking.places.iter().any(|place| place.layer.is_some());
-    let legend = match layered {
-        true => format!(
-            "{} {} {}",
-            ranking::LEGEND,
-            ranking::LAYERS,
-            confidence::LEGEND
-        ),
-        false => format!("{} {}", ranking::LEGEND, confidence::LEGEND),
-    };
+    let bounded = ranking.places.iter().any(|place| ends(place).is_some());
+    let engines = ranking.engines_differ();
+    let doubted = |place: &Place<'_, '_>| !place.confidence.mark().is_empty();
+    let marked = ranking.places.iter().any(doubted);
+    let more = ranking.places.len().saturating_sub(paths);
+    let legend = [
+        (more > 0).then(|| format!("The HTML report has {more} more.")),
+        Some(ranking::LEGEND.to_owned()),
+        layered.then(|| ranking::LAYERS.to_owned()),
+        bounded.then(|| ranking::ENDS.to_owned()),
+        engines.then(|| ranking::ENGINES.to_owned()),
+        marked.then(|| confidence::LEGEND.to_owned()),
+    ];
+    let legend: Vec<String> = legend.into_iter().flatten().collect();
     let mut table = Table::of(
         format!("Ranking of the paths: {}", ranking.of()),
-        ranking.places.iter().enumerate(),
+        ranking.places.iter().take(paths).enumerate(),
         columns![|(n, place)|
             "place" Number: Cell::count(*n as u64 + 1);
             "path" Name: place.group.key.path_name();
@@ -128,59 +144,44 @@ fn ranked(ranking: &Ranking<'_, '_>) -> Table {
             "cost against the best" Number: Cell::sorted(place.cost(), number::share).marked(&place.confidence);
             "layer" Tight: place.layer.as_ref().map(LayerCost::what);
             "its cost, ns a frame" Number: cost(place);
+            "from … to, ns" Tight: ends(place);
+            "engine" Text: ranking::engine(place.group);
             "verdict" Text: place.group.verdict();
         ],
     )
-    .legend(legend);
-    table.keep(&[true, true, true, true, true, true, layered, layered, true]);
+    .legend(legend.join(" "))
+    .narrow(&[
+        ("of the best", Narrow::Named),
+        ("Mbit/s", Narrow::Named),
+        ("engine", Narrow::Named),
+        ("from … to, ns", Narrow::Named),
+        ("layer", Narrow::Named),
+        ("its cost, ns a frame", Narrow::Named),
+    ]);
+    table.keep(&[
+        true, true, true, true, true, true, layered, layered, bounded, engines, true,
+    ]);
     table
+}
+
+/// `+900 to +2,010`
+fn ends(place: &Place<'_, '_>) -> Option<String> {
+    let (least, most) = place.layer.as_ref()?.ends_ns?;
+    let known = least.is_finite() && most.is_finite();
+    known.then(|| format!("{} to {}", signed(least), signed(most)))
+}
+
+/// `+1,465`, `−302`.
+fn signed(ns: f64) -> String {
+    let sign = if ns < 0.0 { '−' } else { '+' };
+    format!("{sign}{}", number::grouped(ns.abs()))
 }
 
 fn cost(place: &Place<'_, '_>) -> Cell {
     match &place.layer {
-        Some(layer) => Cell::from(format!("{:+.0}", layer.ns))
+        Some(layer) => Cell::from(signed(layer.ns))
             .by(Some(layer.ns))
             .marked(&layer.confidence),
         None => Cell::absent(),
     }
-}
-
-/// Rankings told of in a terminal, and paths of each: it is not a report.
-const RANKINGS: usize = 2;
-const PATHS: usize = 5;
-
-/// Rankings in lines under their headings, the best paths first.
-pub(super) fn ranking_lines(groups: &[Group<'_>]) -> Vec<(String, Vec<String>)> {
-    let all = ranking::told(groups);
-    let lines = |ranking: &Ranking<'_, '_>| {
-        let places = ranking.places.iter().take(PATHS).enumerate();
-        let mut lines: Vec<String> = places
-            .map(|(n, place)| {
-                let (group, mark) = (place.group, place.confidence.mark());
-                let cost = match n {
-                    0 => String::new(),
-                    _ => format!(
-                        ", cost against the best {}{mark}",
-                        number::share(place.cost())
-                    ),
-                };
-                let layer = place.layer.as_ref().map_or_else(String::new, |layer| {
-                    let mark = layer.confidence.mark();
-                    format!(", {}: {:+.0} ns{mark} a frame", layer.what(), layer.ns)
-                });
-                let (path, fps) = (group.key.path_name(), group.fps_text());
-                format!(
-                    "{}. {path}: {fps} frames/s{cost}{layer} ({})",
-                    n + 1,
-                    group.verdict()
-                )
-            })
-            .collect();
-        let more = ranking.places.len().saturating_sub(PATHS);
-        if more > 0 {
-            lines.push(format!("and {more} more; the HTML report has them all"));
-        }
-        (format!("Ranking of the paths: {}", ranking.of()), lines)
-    };
-    all.iter().take(RANKINGS).map(lines).collect()
 }

@@ -1,5 +1,8 @@
 //! What the short headings of the table of cells leave out.
 
+use nicety_model::Estimate;
+
+use crate::estimate::ONE_VISIT;
 use crate::number::{self, ABSENT};
 use crate::pick::Group;
 use crate::threads;
@@ -79,25 +82,41 @@ fn length(seconds: f64) -> String {
 }
 
 /// What the intervals are worth: `94 %, range of 5 visits`, or where cells differ
-/// `93 to 97 %, from 5 to 8 visits`.
+/// `93 to 97 %, from 5 to 8 visits; 14 from one visit: no confidence stated`.
 fn sure(groups: &[Group<'_>]) -> String {
-    let labels = distinct(groups.iter().filter_map(Group::interval_label));
+    let mut labels = distinct(groups.iter().filter_map(Group::interval_label));
     let stated = groups.iter().filter_map(Group::estimate);
-    let (sure, visits): (Vec<f64>, Vec<u32>) = stated
-        .filter_map(|estimate| Some((estimate.confidence?, estimate.visits)))
-        .unzip();
-    let ends = |of: &[f64]| {
-        let least = of.iter().copied().reduce(f64::min)?;
-        Some((least, of.iter().copied().fold(least, f64::max)))
-    };
-    let visits = visits.iter().min().zip(visits.iter().max());
-    match (labels.len() > 1, ends(&sure), visits) {
-        (true, Some((least, most)), Some((few, many))) => format!(
-            "{:.0} to {}, from {few} to {many} visits",
-            least * 100.0,
-            number::share(most)
-        ),
-        _ => labels.join("; or "),
+    let (sure, unsure): (Vec<&Estimate>, Vec<&Estimate>) =
+        stated.partition(|estimate| estimate.confidence.is_some());
+    let shares = spread(sure.iter().filter_map(|estimate| estimate.confidence));
+    let visits = spread(sure.iter().map(|estimate| f64::from(estimate.visits)));
+    if let (true, Some(shares), Some(visits)) = (labels.len() > 1, shares, visits) {
+        let percent = |share: f64| format!("{:.0}", share * 100.0);
+        let stated = format!(
+            "{} %, from {} visits",
+            range(shares, percent),
+            range(visits, |visits| format!("{visits:.0}"))
+        );
+        labels.retain(|label| label == ONE_VISIT);
+        labels
+            .iter_mut()
+            .for_each(|label| *label = format!("{} {label}", unsure.len()));
+        labels.insert(0, stated);
+    }
+    labels.join("; ")
+}
+
+/// The least and the greatest.
+fn spread(of: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    of.clone().reduce(f64::min).zip(of.reduce(f64::max))
+}
+
+/// `93 to 97`, and where both ends read the same `93`.
+fn range((least, most): (f64, f64), words: impl Fn(f64) -> String) -> String {
+    let [least, most] = [least, most].map(words);
+    match least == most {
+        true => least,
+        false => format!("{least} to {most}"),
     }
 }
 
@@ -108,12 +127,8 @@ pub fn judged(groups: &[Group<'_>]) -> Option<String> {
     let mut lengths: Vec<f64> = lengths.filter_map(|cell| cell.window_s).collect();
     lengths.retain(|length| length.is_finite());
     lengths.sort_by(f64::total_cmp);
-    let ms = |length: &f64| format!("{:.0}", length * 1e3);
-    let (shortest, longest) = (ms(lengths.first()?), ms(lengths.last()?));
-    let lengths = match shortest == longest {
-        true => shortest,
-        false => format!("{shortest} to {longest}"),
-    };
+    let ends = (*lengths.first()?, *lengths.last()?);
+    let lengths = range(ends, |length| format!("{:.0}", length * 1e3));
     let goals = distinct(groups.iter().map(|g| number::loss(g.shown.loss_goal)));
     Some(format!(
         "Loads were judged over windows of {lengths} ms: a load counts when more than half of them lose no more than {}",

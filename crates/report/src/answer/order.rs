@@ -1,0 +1,30 @@
+//! Which of several paths carries most, and which least.
+
+use nicety_model::Verdict;
+
+use crate::pick::Group;
+use crate::ranking::{self, Place};
+
+/// Paths from which on their order is a part of the answer.
+const FEW: usize = 3;
+
+/// `Of 20 paths routed carries most, 862 k frames/s of 128 bytes, and ovs least, 30 k.` Nothing where paths are few.
+pub(super) fn sentence(groups: &[Group<'_>]) -> Option<String> {
+    let rankings = ranking::told(groups);
+    let ranking = rankings.iter().find(|one| one.places.len() >= FEW)?;
+    let (most, least) = ranking.places.first().zip(ranking.places.last())?;
+    let paths = ranking.places.len();
+    let name = |place: &Place<'_, '_>| place.group.key.path_name();
+    let rate = |place: &Place<'_, '_>| match place.group.verdict() {
+        Verdict::TesterLimited => format!("at least {}", place.group.fps_text()),
+        _ => place.group.fps_text(),
+    };
+    Some(format!(
+        "Of {paths} paths {} carries most, {} frames/s of {}, and {} least, {}.",
+        name(most),
+        rate(most),
+        most.group.key.size_words(),
+        name(least),
+        rate(least)
+    ))
+}
