@@ -59,6 +59,23 @@ macro_rules! keywords {
 
 pub(crate) use keywords;
 
+/// Schemas of types that are text in plans and JSON: what may be written.
+macro_rules! text_schema {
+    ($($name:ident $about:literal,)+) => {
+        $(impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "description": $about, "type": "string" })
+            }
+        })+
+    };
+}
+
+pub(crate) use text_schema;
+
 /// The one of `all` whose word it is; `words` are theirs in the same order.
 pub(crate) fn read<'de, D: Deserializer<'de>, T: Copy>(
     deserializer: D,

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
 use crate::frame::{FrameSize, L1_OVERHEAD_BYTES, RFC2544_SIZES};
@@ -369,17 +368,8 @@ impl fmt::Display for Mix {
     }
 }
 
-impl JsonSchema for Mix {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Mix".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Weights and frame sizes with FCS, `7:64,4:594,1:1518`, or a name: simple, tolly, ipsec.",
-            "type": "string",
-        })
-    }
+crate::keywords::text_schema! {
+    Mix "Weights and frame sizes with FCS, `7:64,4:594,1:1518`, or a name: simple, tolly, ipsec.",
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
@@ -143,21 +143,7 @@ impl fmt::Display for Popularity {
     }
 }
 
-macro_rules! text_schema {
-    ($($name:ident $about:literal,)+) => {
-        $(impl JsonSchema for $name {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "description": $about, "type": "string" })
-            }
-        })+
-    };
-}
-
-text_schema! {
+crate::keywords::text_schema! {
     Tags "Identifier of a VLAN, `100`; service and customer tag for QinQ: `200.100`.",
     Popularity "`uniform`, or `zipf:1.1` with the exponent.",
 }

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use crate::PacketError;
 use crate::flow::{Flow, NETWORK};
+use crate::splitmix;
 
 /// Ports that sources use: all that are not reserved, which is what address translation has as well.
 const SOURCE_PORTS: u32 = 65_536 - FIRST_SOURCE_PORT;
@@ -60,19 +61,11 @@ impl Order {
         let mask = (1_u32 << self.half_bits) - 1;
         let (mut left, mut right) = (number >> self.half_bits & mask, number & mask);
         for round in 0..ROUNDS {
-            let mixed = mixed((u64::from(right) | round << 32) ^ self.seed);
+            let mixed = splitmix::mixed((u64::from(right) | round << 32) ^ self.seed);
             (left, right) = (right, left ^ (mixed as u32 & mask));
         }
         left << self.half_bits | right
     }
-}
-
-/// All bits of a number over all bits of the result (the finaliser of splitmix64).
-fn mixed(bits: u64) -> u64 {
-    let mut bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 /// Four-tuples of `count` connections from hosts of side A to one host of side B.

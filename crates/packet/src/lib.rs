@@ -20,6 +20,7 @@ pub mod parse;
 pub mod pattern;
 pub mod picker;
 pub mod ptp;
+pub mod splitmix;
 pub mod stamp;
 pub mod tcp;
 pub mod template;

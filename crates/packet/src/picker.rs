@@ -2,6 +2,8 @@
 
 use nicety_model::Popularity;
 
+use crate::splitmix;
+
 /// Chooses a flow for each frame. The same number and time give the same flow, so a stream can be
 /// repeated; receivers need not know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +63,7 @@ impl Picker {
     }
 
     fn drawn(&self, sequence: u32) -> u32 {
-        let bits = mixed(sequence);
+        let bits = splitmix::nth(0, sequence.into());
         // The upper half chooses the place, the lower one who has it.
         let at = ((bits >> 32) * u64::from(self.flows)) >> 32;
         let place = self.chances[at as usize];
@@ -71,14 +73,6 @@ impl Picker {
             place.other
         }
     }
-}
-
-/// All bits of a number over all bits of the result (the finaliser of splitmix64).
-fn mixed(sequence: u32) -> u64 {
-    let mut bits = (u64::from(sequence) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 /// The alias table of shares `k^-exponent`.

@@ -14,10 +14,8 @@
 //! was offered and lost in the path. `sendmmsg` hides the error of a frame that is not the first:
 //! a blocking call that accepts fewer frames than given has lost exactly one more.
 
-use std::time::Duration;
-
+use nicety_model::Note;
 use nicety_model::note::PathNote;
-use nicety_model::{Note, ResetKind};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 
@@ -25,7 +23,7 @@ use crate::counters::{PathCounters, Role};
 use crate::error::PathError;
 use crate::interface::CARRIER_LIMIT;
 use crate::path::{Path, PathFacts};
-use crate::resettable::{BRIDGE_LIMIT, Resettable};
+use crate::resettable::Resettable;
 use crate::rig::{Rig, RigSpec};
 
 /// What the path shall be like.
@@ -78,20 +76,6 @@ impl Path for BridgePath {
     }
 
     fn resettable(&self) -> Option<&dyn Resettable> {
-        Some(self)
-    }
-}
-
-impl Resettable for BridgePath {
-    fn by(&self) -> ResetKind {
-        ResetKind::BridgeDownUp
-    }
-
-    fn limit(&self) -> Duration {
-        BRIDGE_LIMIT
-    }
-
-    fn reset(&self) -> Result<(), PathError> {
-        self.0.reset_bridge("br0")
+        Some(&self.0)
     }
 }

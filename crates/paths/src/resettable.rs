@@ -9,9 +9,6 @@ use nicety_netdev::net_error::NetError;
 use crate::error::PathError;
 use crate::path::PathPort;
 
-/// Time that the kernel's bridge has to come back: it forwards as soon as it is up.
-pub(crate) const BRIDGE_LIMIT: Duration = Duration::from_secs(10);
-
 /// A path that can be reset while frames come.
 pub trait Resettable: Sync {
     /// How.

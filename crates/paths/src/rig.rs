@@ -6,9 +6,10 @@
 //!      a ----------- d0 [switch] d1 ---------- b
 //! ```
 
-use nicety_model::Note;
+use std::time::Duration;
+
 use nicety_model::note::PathNote;
-use nicety_model::{FrameSize, Remedy};
+use nicety_model::{FrameSize, Note, Remedy, ResetKind};
 use nicety_netdev::link::{LinkChange, Mac};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::privilege::{Privilege, privilege};
@@ -20,10 +21,13 @@ use crate::error::PathError;
 use crate::interface::{CARRIER_LIMIT, enslaved};
 use crate::path::{Coupling, Middle, PathFacts};
 use crate::receive_threads;
+use crate::resettable::Resettable;
 use crate::site::Site;
 use crate::sriov::FunctionSet;
 use crate::veth::{self, End};
 
+/// Time that the kernel's bridge has to come back: it forwards as soon as it is up.
+const BRIDGE_LIMIT: Duration = Duration::from_secs(10);
 /// Smallest MTU the path is built with, so that ordinary plans share one setup.
 const MTU: u32 = 1500;
 
@@ -146,17 +150,6 @@ impl Rig {
         Ok(())
     }
 
-    /// Sets a bridge of the namespace in the middle down and up again. It forgets what it learned, and forwards
-    /// at once: it speaks no spanning tree.
-    pub(crate) fn reset_bridge(&self, name: &str) -> Result<(), PathError> {
-        let down = LinkChange {
-            up: Some(false),
-            ..LinkChange::default()
-        };
-        self.dut.links.change(name, &down)?;
-        Ok(self.dut.set_up(name)?)
-    }
-
     /// Says that a switch, a program's or the kernel's, is between `d0` and `d1`.
     pub(crate) fn joined(&mut self, userspace: bool) {
         self.facts.middle = Some(Middle {
@@ -198,6 +191,27 @@ impl Rig {
             programs: carry.map(|link| link.name.clone()).collect(),
             ..places.into()
         })
+    }
+}
+
+/// The bridge `br0` in the middle, of paths that have one. Set down it forgets what it learned, and up again it
+/// forwards at once: it speaks no spanning tree.
+impl Resettable for Rig {
+    fn by(&self) -> ResetKind {
+        ResetKind::BridgeDownUp
+    }
+
+    fn limit(&self) -> Duration {
+        BRIDGE_LIMIT
+    }
+
+    fn reset(&self) -> Result<(), PathError> {
+        let down = LinkChange {
+            up: Some(false),
+            ..LinkChange::default()
+        };
+        self.dut.links.change("br0", &down)?;
+        Ok(self.dut.set_up("br0")?)
     }
 }
 

@@ -8,6 +8,7 @@
 //! `b` is on `d0` and has no frames of its own to receive: those for it are taken from `d0` in the thread that
 //! receives there. What the tester sends at `b` leaves by `d0` in the sender's context.
 
+use nicety_model::note::PathNote;
 use nicety_model::path::SubMode;
 use nicety_model::{FrameSize, Remedy};
 use nicety_netdev::link::{IpvlanMode, LinkChange, Mac, Share};
@@ -110,6 +111,10 @@ impl SubInterfacePath {
             true => Coupling::SenderContext,
             false => Coupling::Decoupled,
         };
+        if matches!(spec.mode, SubMode::Private | SubMode::Vepa) {
+            let mode = spec.mode;
+            notes.push(PathNote::OneMacvlan { mode }.into());
+        }
         let kind = if ipvlan { "ipvlan" } else { "macvlan" };
         Ok(Self {
             sites: [a, dut, b],

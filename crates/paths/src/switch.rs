@@ -15,6 +15,7 @@ mod ovs_dpdk;
 mod ovs_pmd;
 mod pinned;
 mod program;
+mod restartable;
 mod telemetry;
 mod testpmd;
 mod testpmd_nics;

@@ -9,9 +9,6 @@
 //! bridge and puts one on behind it, as hosts do that have a bridge per VLAN. A filtering bridge
 //! knows the VLANs of its ports and looks at the tags itself.
 
-use std::time::Duration;
-
-use nicety_model::ResetKind;
 use nicety_model::path::Tagging;
 use nicety_netdev::net_error::NetError;
 
@@ -21,7 +18,7 @@ use crate::error::PathError;
 use crate::interface::{CARRIER_LIMIT, up};
 use crate::neighbours;
 use crate::path::{Neighbours, Path, PathFacts};
-use crate::resettable::{BRIDGE_LIMIT, Resettable};
+use crate::resettable::Resettable;
 use crate::rig::{Rig, RigSpec};
 use crate::vlan::{self, SUB_INTERFACES, VLAN};
 
@@ -97,25 +94,11 @@ impl Path for VlanBridgePath {
     }
 
     fn resettable(&self) -> Option<&dyn Resettable> {
-        Some(self)
+        Some(&self.rig)
     }
 
     fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
         Some(self)
-    }
-}
-
-impl Resettable for VlanBridgePath {
-    fn by(&self) -> ResetKind {
-        ResetKind::BridgeDownUp
-    }
-
-    fn limit(&self) -> Duration {
-        BRIDGE_LIMIT
-    }
-
-    fn reset(&self) -> Result<(), PathError> {
-        self.rig.reset_bridge("br0")
     }
 }
 

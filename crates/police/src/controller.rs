@@ -43,6 +43,15 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// A port that is there and was counted, and whose limit nobody has read.
+    pub fn counted(sample: Sample) -> Self {
+        Self {
+            present: true,
+            sample: Some(sample),
+            ..Self::default()
+        }
+    }
+
     /// A port of which the kernel has told nothing in this period.
     pub fn silent() -> Self {
         Self {

@@ -23,6 +23,17 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Bytes and frames that passed at a port whose limiter tells nothing.
+    pub fn passed(at: Duration, bytes: u64, frames: u64) -> Self {
+        Self {
+            at,
+            bytes,
+            frames,
+            drops: None,
+            backlog: None,
+        }
+    }
+
     /// Frames that the limiter has dropped since an earlier sample; 0 where it counts none, or anew.
     pub fn dropped_since(&self, last: &Self) -> u64 {
         let both = self.drops.zip(last.drops);
@@ -173,13 +184,7 @@ mod tests {
     use super::*;
 
     fn sample(ms: u64, bytes: u64, frames: u64) -> Sample {
-        Sample {
-            at: Duration::from_millis(ms),
-            bytes,
-            frames,
-            drops: None,
-            backlog: None,
-        }
+        Sample::passed(Duration::from_millis(ms), bytes, frames)
     }
 
     fn narrow() -> Counters {

@@ -386,17 +386,14 @@ mod tests {
                 count.1 += frames as u64;
                 count.2 += u64::from(frames < wanted.floor() && *size > 0.0);
                 rates.push((frames * wire, frames));
+                let sample = Sample {
+                    drops: Some(count.2),
+                    backlog: Some(0),
+                    ..Sample::passed(Duration::from_secs(self.second), count.0, count.1)
+                };
                 seen.push(Seen {
-                    present: true,
-                    sample: Some(Sample {
-                        at: Duration::from_secs(self.second),
-                        bytes: count.0,
-                        frames: count.1,
-                        drops: Some(count.2),
-                        backlog: Some(0),
-                    }),
                     limit: Some(bits.unwrap_or_default()),
-                    silent: false,
+                    ..Seen::counted(sample)
                 });
                 self.packets.found(index, packets);
             }

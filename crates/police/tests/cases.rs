@@ -87,13 +87,7 @@ impl Port {
     fn seen(&mut self, sends: &Sends, at: f64, period: f64) -> Seen {
         let rate = sends.rate(self.limit.map(|limit| limit.bps() / MBIT));
         self.bytes += (rate * MBIT / 8.0 * period) as u64;
-        let sample = Sample {
-            at: Duration::from_secs_f64(at),
-            bytes: self.bytes,
-            frames: 0,
-            drops: None,
-            backlog: None,
-        };
+        let at = Duration::from_secs_f64(at);
         match sends {
             Sends::Silent => Seen::silent(),
             Sends::Gone => {
@@ -104,11 +98,7 @@ impl Port {
                 present: true,
                 ..Seen::default()
             },
-            _ => Seen {
-                present: true,
-                sample: Some(sample),
-                ..Seen::default()
-            },
+            _ => Seen::counted(Sample::passed(at, self.bytes, 0)),
         }
     }
 }

@@ -111,14 +111,7 @@ proptest! {
                 if port < 2 {
                     all += 8.0 * now as f64;
                 }
-                Seen {
-                    present: true,
-                    sample: Some(Sample {
-                        at: SECOND * (second as u32 + 1), bytes: bytes[port], frames: 0, drops: None, backlog: None,
-                    }),
-                    limit: None,
-                    silent: false,
-                }
+                Seen::counted(Sample::passed(SECOND * (second as u32 + 1), bytes[port], 0))
             }).collect();
             sent.push(all);
             let decision = controller.step(&seen);

@@ -28,18 +28,8 @@ fn period_ends<const PORTS: usize>(
     bytes: [u64; PORTS],
     limits: &mut [f64; PORTS],
 ) -> Decision {
-    let seen = bytes.map(|bytes| Seen {
-        present: true,
-        sample: Some(Sample {
-            at: Duration::from_secs(seconds),
-            bytes,
-            frames: 0,
-            drops: None,
-            backlog: None,
-        }),
-        limit: None,
-        silent: false,
-    });
+    let at = Duration::from_secs(seconds);
+    let seen = bytes.map(|bytes| Seen::counted(Sample::passed(at, bytes, 0)));
     let decision = controller.step(&seen);
     for index in &decision.writes {
         let limit = decision.ports[*index].limit;

@@ -135,14 +135,8 @@ proptest! {
         let mut now = Duration::ZERO;
         for (period, step) in periods.iter().zip(clock) {
             now += Duration::from_millis(step);
-            let seen: Vec<Seen> = period.iter().map(|sample| Seen {
-                present: sample.is_some(),
-                sample: sample.map(|(bytes, frames)| Sample {
-                    at: now, bytes, frames, drops: None, backlog: None,
-                }),
-                limit: None,
-                silent: false,
-            }).collect();
+            let counted = |(bytes, frames)| Seen::counted(Sample::passed(now, bytes, frames));
+            let seen: Vec<Seen> = period.iter().map(|sample| sample.map(counted).unwrap_or_default()).collect();
             let decision = controller.step(&seen);
             for (index, port) in decision.ports.iter().enumerate() {
                 if !port.present {

@@ -62,6 +62,16 @@ pub struct Outcome {
     pub wall_s: f64,
 }
 
+impl Outcome {
+    /// Its bounds, as results tell them.
+    pub fn bounds(&self) -> SearchBounds {
+        SearchBounds {
+            lower_fps: self.lower.map(|load| load.0),
+            upper_fps: self.upper.map(|load| load.0),
+        }
+    }
+}
+
 /// Estimate of the remaining work.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Left {
@@ -143,11 +153,7 @@ pub trait Search: std::fmt::Debug + Send {
 
     /// Bounds so far, for a progress line.
     fn bounds(&self) -> SearchBounds {
-        let outcome = self.outcome();
-        SearchBounds {
-            lower_fps: outcome.lower.map(|load| load.0),
-            upper_fps: outcome.upper.map(|load| load.0),
-        }
+        self.outcome().bounds()
     }
 }
 

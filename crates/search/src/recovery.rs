@@ -5,7 +5,7 @@ use std::time::Duration;
 use nicety_model::recovery::Then;
 use nicety_model::{Fps, LoadStep, Recovery, TrialRecord, Validity};
 
-use crate::stats::median;
+use crate::stats::middle;
 
 /// Trials: RFC 2544 takes the mean of several. One that other programs disturb moves no median of five.
 pub const REPEATS: u32 = 5;
@@ -102,8 +102,7 @@ impl RecoveryTrials {
             .map(|step| step.last_lost_s.unwrap_or(0.0).max(0.0))
             .collect();
         let not_recovered = overloaded.filter(|step| late(step)).count();
-        let shortest = times.iter().copied().min_by(f64::total_cmp);
-        let longest = times.iter().copied().max_by(f64::total_cmp);
+        let (recovery_s, recovery_interval_s) = middle(&times);
         let ratio = self.load_fps / throughput.0;
         Some(Recovery {
             overload_fps: self.load_fps,
@@ -115,8 +114,8 @@ impl RecoveryTrials {
             trials: self.seen.len() as u32,
             overloaded: times.len() as u32,
             not_recovered: not_recovered as u32,
-            recovery_s: median(&times),
-            recovery_interval_s: shortest.zip(longest),
+            recovery_s,
+            recovery_interval_s,
             at_least: 2 * not_recovered > times.len(),
             resolution_s: 1.0 / first.then_fps,
         })

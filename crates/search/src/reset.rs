@@ -2,7 +2,7 @@
 
 use nicety_model::{Outage, ResetTime, TrialRecord, Validity};
 
-use crate::stats::median;
+use crate::stats::{median, middle};
 
 /// Trials: those of a guest take a boot each.
 pub const REPEATS: u32 = 3;
@@ -64,16 +64,15 @@ impl ResetTrials {
         let back = || self.seen.iter().filter(|outage| outage.back);
         let times: Vec<f64> = back().map(|outage| outage.outage_s).collect();
         let by_loss: Vec<f64> = back().map(|outage| outage.by_loss_s).collect();
-        let shortest = times.iter().copied().min_by(f64::total_cmp);
-        let longest = times.iter().copied().max_by(f64::total_cmp);
+        let (outage_s, outage_interval_s) = middle(&times);
         Some(ResetTime {
             by: first.by,
             load_fps: self.load_fps,
             trials: self.seen.len() as u32,
             not_back: (self.seen.len() - times.len()) as u32,
             limit_s: first.limit_s,
-            outage_s: median(&times),
-            outage_interval_s: shortest.zip(longest),
+            outage_s,
+            outage_interval_s,
             by_loss_s: median(&by_loss),
             resolution_s: 1.0 / self.load_fps,
         })

@@ -29,6 +29,13 @@ pub fn median(values: &[f64]) -> Option<f64> {
     percentile(values, 50.0)
 }
 
+/// The middle of what several trials found, and the lowest and the highest of it.
+pub(crate) fn middle(values: &[f64]) -> (Option<f64>, Option<(f64, f64)>) {
+    let lowest = values.iter().copied().min_by(f64::total_cmp);
+    let highest = values.iter().copied().max_by(f64::total_cmp);
+    (median(values), lowest.zip(highest))
+}
+
 /// Percentile `p` in `0..=100`, interpolated between the two nearest values; `None` without
 /// values.
 pub fn percentile(values: &[f64], p: f64) -> Option<f64> {

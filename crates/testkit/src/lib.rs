@@ -9,6 +9,7 @@ pub mod cases;
 pub mod certificates;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+pub mod random;
 #[cfg(feature = "wire")]
 pub mod runner;
 pub mod sut;

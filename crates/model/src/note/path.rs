@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{joined, there};
 use crate::number::plural;
+use crate::path::SubMode;
 
 notes! {
     /// The path that was built or found.
@@ -92,6 +93,11 @@ notes! {
             => ("{what} works on every CPU, those of the tester too. Where these are busy, frames come late and count \
                  as lost.")
             + "Give the machine more CPUs.",
+
+        "N048" "one-macvlan" Info Condition
+        OneMacvlan { mode: SubMode }
+            => ("d0 has one macvlan, and port A is behind d0. Mode {mode} says what passes between macvlans of one \
+                 interface, so here the same frames pass as in mode bridge."),
     }
 }
 

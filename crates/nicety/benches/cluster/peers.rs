@@ -5,8 +5,10 @@
 //! and may have what it is told until it asks again. Each client knows its demand, and there are neither bursts nor
 //! faults: this is the best that the algorithms can do.
 
+use nicety_testkit::random::Rng;
+
 use crate::series::{STEP, Series};
-use crate::trace::{Rng, Trace};
+use crate::trace::Trace;
 use crate::{HOSTS, PERIOD_S, TENANTS, TOTAL};
 
 /// Steps between two points: an answer counts from when it comes.
@@ -100,7 +102,7 @@ impl Server {
 
 /// Plays a demand.
 pub fn play(trace: &Trace, peer: Peer, seed: u64) -> Series {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     // When in a period each client asks.
     let turns: Vec<f64> = (0..HOSTS).map(|_| rng.part() * PERIOD_S).collect();
     let fine = STEP / FINE as f64;

@@ -59,17 +59,14 @@ impl Port {
     }
 
     pub fn seen(&self, at: Duration) -> Seen {
+        let frames = (self.passed / FRAME) as u64;
+        let sample = Sample {
+            drops: Some((self.dropped / FRAME) as u64),
+            ..Sample::passed(at, self.passed as u64, frames)
+        };
         Seen {
-            present: true,
-            sample: Some(Sample {
-                at,
-                bytes: self.passed as u64,
-                frames: (self.passed / FRAME) as u64,
-                drops: Some((self.dropped / FRAME) as u64),
-                backlog: None,
-            }),
             limit: Some(self.limit.unwrap_or_default()),
-            silent: false,
+            ..Seen::counted(sample)
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What every host wants of each tenant, and when: the same for nicety and for those it is compared with.
 
+use nicety_testkit::random::Rng;
+
 use crate::{HOSTS, PERIOD_S, REAL, TENANTS, TOTAL};
 
 /// Periods between two shifts of a tenant.
@@ -56,32 +58,10 @@ pub struct Trace {
     pub end: f64,
 }
 
-/// Numbers that only the seed decides (SplitMix64).
-pub struct Rng(pub u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-
-    /// From 0 to 1.
-    pub fn part(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 impl Trace {
     /// With so many shifts of each kind.
     pub fn new(seed: u64, shifts: usize) -> Self {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::new(seed);
         let mut changes = Vec::new();
         let equal = TOTAL / HOSTS as f64;
         let mut add = |at: f64, tenant, scene, demand| {

@@ -137,7 +137,7 @@ fn ports_are_measured_and_left_as_they_were() {
     let before = lab.state();
     let run = dir.path().join("run");
     let ended = undisturbed(&run, || {
-        let words = ["--ports", "p0,p1", "--reset"];
+        let words = ["--ports", "p0,p1", "--recovery=1s", "--reset"];
         let ended = lab.inside(bench(dir.path(), &words)).run();
         ended.assert_code(0);
         lab.assert_state(&before);
@@ -159,6 +159,7 @@ fn ports_are_measured_and_left_as_they_were() {
     let cell = &lines(&run.join("cells.jsonl"))[0];
     let rate = cell["throughput_l2_mbps"].as_f64().unwrap();
     assert!((38.0..44.0).contains(&rate), "{cell}");
+    overloaded(cell);
     no_stamps_on_veths(&lab, dir.path());
     rendered(dir.path());
     closed_output(dir.path());
@@ -170,6 +171,17 @@ fn ports_are_measured_and_left_as_they_were() {
         .run();
     check_json(&again.assert_code(0).stdout);
     assert_eq!(fs::read(run.join("trials.jsonl")).unwrap(), trials);
+}
+
+/// A tenth more than what the bucket lets through is lost to more than a twentieth, until half of it comes: the bucket's
+/// queue of 6.5 ms is empty before the next frame is lost.
+#[track_caller]
+fn overloaded(cell: &Value) {
+    let recovery = &cell["recovery"];
+    let count = |of: &str| recovery[of].as_u64().unwrap();
+    assert!(count("overloaded") > 0, "{cell}");
+    assert!(count("not_recovered") < count("overloaded"), "{cell}");
+    assert!(recovery["recovery_s"].as_f64() < Some(0.4), "{cell}");
 }
 
 /// The bridge was overloaded and reset, where its throughput was found.

@@ -131,37 +131,6 @@ fn every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel() {
 }
 
 #[test]
-#[ignore = "the kernel's limit is the host's: it opens half a million connections, a minute; run it by hand"]
-fn a_full_table_is_named_and_no_loss() {
-    let test = "a_full_table_is_named_and_no_loss";
-    if !once(test) || !nft(test) {
-        return;
-    }
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    // The limit is the host's, and not for a test to change.
-    let most = fs::read_to_string("/proc/sys/net/netfilter/nf_conntrack_max");
-    let most: u64 = most.map_or(0, |text| text.trim().parse().unwrap());
-    if !(1..=300_000).contains(&most) {
-        println!(
-            "SKIP {test}: nf_conntrack_max is {most}, which takes too long to fill, or is unknown"
-        );
-        return;
-    }
-    let ended = stateful(&["--only", "capacity", "--json"]).run();
-    let report: Value = serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", ended.stdout, ended.stderr));
-    let capacity = &report["capacity"];
-    assert_eq!(capacity["entries"], most, "{capacity}");
-    assert_eq!(capacity["overflowed"], most + 1, "{capacity}");
-    assert_eq!(capacity["stopped_by"], "table-full", "{capacity}");
-    assert_eq!(capacity["verdict"], "ok", "{capacity}");
-    counts_are_equal(&capacity["counts"]);
-    ended.assert_code(0);
-}
-
-#[test]
 fn a_want_of_ports_for_translation_is_named() {
     let test = "a_want_of_ports_for_translation_is_named";
     if !once(test) || !nft(test) {

@@ -29,6 +29,7 @@ mod policers;
 mod rates;
 mod sockets;
 mod stamps;
+mod stateful;
 mod tune;
 
 use std::ffi::OsString;

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::harness::{alone, lines, open_dir};
-use crate::{BOOT, can_boot_once, lab};
+use crate::{BOOT, can_boot_once, lab, stateful};
 
 /// What matters is that frames pass: what became of lost ones and latency are measured elsewhere.
 const HEAD: &str = r#"name = "kernel"
@@ -19,7 +19,7 @@ fate = "off"
 latency_load = [50]
 [[path]]
 "#;
-/// Where frames are of IPv6: half of the paths.
+/// Where frames are of IPv6.
 const SIX: &str = "[traffic]\nfamily = \"ipv6\"\n";
 /// Sockets over what this machine's kernel may not have.
 const SOCKETS: &str = r#"
@@ -48,53 +48,35 @@ test = "tcp_rr"
 family = "ipv6"
 time = "300ms"
 "#;
-/// What its cells' names begin with, and what makes it.
-const PATHS: [(&str, &str); 14] = [
-    (
-        "vlan-bridge,tagging=sub-interface/",
-        "kind = \"vlan-bridge\"\ntagging = \"sub-interface\"\n",
-    ),
-    (
-        "vlan-bridge,tagging=filtering/",
-        "kind = \"vlan-bridge\"\ntagging = \"filtering\"\n",
-    ),
-    (
-        "ovs,datapath=kernel/",
-        "kind = \"ovs\"\ndatapath = \"kernel\"\n",
-    ),
-    (
-        "ovs,datapath=kernel,tagging=filtering/",
-        "kind = \"ovs\"\ndatapath = \"kernel\"\ntagging = \"filtering\"\n",
-    ),
-    (
-        "routed,flowtable=on,nat=snat/",
-        "kind = \"routed\"\nflowtable = \"on\"\nnat = \"snat\"\n",
-    ),
-    (
-        "tunnel,encapsulation=geneve/",
-        "kind = \"tunnel\"\nencapsulation = \"geneve\"\n",
-    ),
-    (
-        "tunnel,encapsulation=gre/",
-        "kind = \"tunnel\"\nencapsulation = \"gre\"\n",
-    ),
-    (
-        "tunnel,encapsulation=wireguard/",
-        "kind = \"tunnel\"\nencapsulation = \"wireguard\"\n",
-    ),
-    ("ipvlan,mode=l2/", "kind = \"ipvlan\"\nmode = \"l2\"\n"),
-    ("tc-redirect/", "kind = \"tc-redirect\"\n"),
-    (
-        "tc-redirect,filter=flower/",
-        "kind = \"tc-redirect\"\nfilter = \"flower\"\n",
-    ),
-    (
-        "bond,aggregation=802.3ad/",
-        "kind = \"bond\"\naggregation = \"802.3ad\"\n",
-    ),
-    ("team/", "kind = \"team\"\n"),
-    ("netkit/", "kind = \"netkit\"\n"),
+/// Kind of a path, its keys as its cells' names have them, and whether its frames are of IPv6.
+const PATHS: [(&str, &str, bool); 16] = [
+    ("vlan-bridge", "tagging=sub-interface", false),
+    ("vlan-bridge", "tagging=sub-interface", true),
+    ("vlan-bridge", "tagging=filtering", true),
+    ("ovs", "datapath=kernel", false),
+    ("ovs", "datapath=kernel", true),
+    ("ovs", "datapath=kernel,tagging=filtering", true),
+    ("routed", "flowtable=on,nat=snat", false),
+    ("tunnel", "encapsulation=geneve", true),
+    ("tunnel", "encapsulation=gre", false),
+    ("tunnel", "encapsulation=wireguard", true),
+    ("ipvlan", "mode=l2", false),
+    ("tc-redirect", "", true),
+    ("tc-redirect", "filter=flower", false),
+    ("bond", "aggregation=802.3ad", true),
+    ("team", "", false),
+    ("netkit", "", true),
 ];
+
+/// What its cells' names begin with, and what makes it.
+fn path((kind, keys, _): (&str, &str, bool)) -> (String, String) {
+    let mut text = format!("kind = \"{kind}\"\n");
+    for (key, value) in keys.split(',').filter_map(|word| word.split_once('=')) {
+        text += &format!("{key} = \"{value}\"\n");
+    }
+    let comma = if keys.is_empty() { "" } else { "," };
+    (format!("{kind}{comma}{keys}/"), text)
+}
 
 #[test]
 fn paths_that_need_modules() {
@@ -106,11 +88,12 @@ fn paths_that_need_modules() {
     // Without --out what is written to ./runs is here afterwards.
     let out = dir.path().join("runs");
     let mut script = include_str!("carried.sh").to_owned();
-    for (number, (cell, path)) in PATHS.iter().enumerate() {
+    for (number, asked) in PATHS.into_iter().enumerate() {
+        let (cell, path) = path(asked);
         let plan = format!("plan{number}.toml");
-        let head = match number % 2 {
-            0 => HEAD.to_owned(),
-            _ => HEAD
+        let head = match asked.2 {
+            false => HEAD.to_owned(),
+            true => HEAD
                 .replace("[traffic]\n", SIX)
                 .replace("frame_sizes = 64", "frame_sizes = 128"),
         };
@@ -119,11 +102,14 @@ fn paths_that_need_modules() {
     }
     fs::write(dir.path().join("sockets.toml"), SOCKETS).unwrap();
     script += "nicety bench sockets.toml --out runs/sockets >/dev/null\n";
+    stateful::plans(dir.path());
+    script += stateful::SCRIPT;
     fs::write(dir.path().join("run.sh"), script).unwrap();
     let words = ["--fresh", "--", "bash", "run.sh"];
     let ended = lab("run", &words).dir(dir.path()).limit(BOOT * 3).run();
     ended.assert_code(0);
-    for (number, (cell, _)) in PATHS.iter().enumerate() {
+    for (number, asked) in PATHS.into_iter().enumerate() {
+        let (cell, _) = path(asked);
         let run = out.join(number.to_string());
         let meta: Value = serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap();
         if let Some(entry) = meta["skipped"].as_array().and_then(|all| all.first()) {
@@ -137,7 +123,7 @@ fn paths_that_need_modules() {
             continue;
         }
         let mut trials = lines(&run.join("trials.jsonl"));
-        trials.retain(|trial| trial["cell"].as_str().unwrap().starts_with(cell));
+        trials.retain(|trial| trial["cell"].as_str().unwrap().starts_with(&cell));
         assert!(
             trials
                 .iter()
@@ -149,6 +135,7 @@ fn paths_that_need_modules() {
             assert_eq!(corrupt.unwrap_or(0), 0, "{trial}");
         }
     }
+    stateful::judge(&out);
     let results = lines(&out.join("sockets/sockets.jsonl"));
     assert_eq!(results.len(), 2 * 10, "{ended:?}");
     for result in results {

@@ -351,7 +351,7 @@ kind = "tunnel"
 encapsulation = ["vxlan", "geneve", "gre", "wireguard"]
 [[path]]
 kind = "macvlan"
-mode = ["bridge", "passthru"]
+mode = ["bridge", "private", "vepa", "passthru"]
 [[path]]
 kind = "ipvlan"
 mode = ["l2", "l3"]
@@ -370,7 +370,7 @@ mode = ["l2", "l3"]
 [[path]]
 kind = "ovn"
 datapath = "userspace"
-acl = "allow-related"
+acl = ["none", "allow-related"]
 [[sockets]]
 test = "tcp_stream"
 time = "100ms"
@@ -395,7 +395,7 @@ time = "100ms"
         println!("SKIP {test}: {name}: {reason}; {remedy}");
     }
     let all = results(dir.path());
-    assert_eq!(all.len() + skipped.len(), 2 * 19, "{skipped:?}");
+    assert_eq!(all.len() + skipped.len(), 2 * 22, "{skipped:?}");
     for result in all {
         assert_eq!(result["ending"], "complete", "{result}");
         let name = result["cell"].as_str().unwrap();

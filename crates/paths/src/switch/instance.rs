@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_model::path::Datapath;
@@ -19,10 +19,12 @@ use super::ovs_counters::{self, DatapathCounters};
 use super::ovs_pmd;
 use super::pinned;
 use super::program::{Packaged, Program, Start, run, unanswered};
+use super::restartable::Restartable;
 use crate::counters::Polling;
 use crate::error::PathError;
 use crate::neighbours::Joining;
 use crate::path::PathThread;
+use crate::resettable::Resettable;
 use crate::run_dir::RunDir;
 use crate::tun::taps_there;
 use crate::vlan::VLAN;
@@ -138,8 +140,7 @@ impl SwitchPort {
 #[derive(Debug)]
 pub(super) struct Instance {
     // Dropped in this order.
-    daemon: Mutex<Program>,
-    restart: Restart,
+    daemon: Restartable,
     server: Program,
     setter: PathBuf,
     /// The database's socket.
@@ -148,33 +149,7 @@ pub(super) struct Instance {
     /// The daemon's first thread carries the frames.
     main_carries: bool,
     version: String,
-    dir: RunDir,
-}
-
-/// What the daemon is started with, once more where the path is reset.
-#[derive(Debug)]
-struct Restart {
-    program: PathBuf,
-    arguments: Vec<String>,
-    ns: NetNs,
-    cpus: Vec<u32>,
-    dpdk: bool,
-}
-
-impl Restart {
-    fn program(&self, dir: &RunDir) -> Result<Program, PathError> {
-        let mut started = start(
-            (&self.ns, &self.cpus),
-            dir,
-            "ovs-vswitchd",
-            &self.program,
-            self.arguments.clone(),
-        );
-        if self.dpdk {
-            dpdk::keep_private(&mut started, dir);
-        }
-        Program::start(&started, dir)
-    }
+    dir: Arc<RunDir>,
 }
 
 impl Instance {
@@ -186,7 +161,7 @@ impl Instance {
         // All looked for before anything is made.
         let (daemon, server) = (setup.daemon.find()?, SERVER.find()?);
         let (tool, setter, schema) = (TOOL.find()?, SETTER.find()?, SCHEMA.find()?);
-        let dir = RunDir::create()?;
+        let dir = Arc::new(RunDir::create()?);
         let (database, socket) = (dir.file("conf.db"), dir.file("db.sock"));
         run(&tool, [Path::new("create"), &database, &schema])?;
         let mut server = Program::start(
@@ -207,23 +182,25 @@ impl Instance {
         let set = |words: &[String]| set(&setter, &socket, words);
         set(&configuration(setup))?;
         let control = dir.file("switch.ctl");
-        let restart = Restart {
-            program: daemon,
-            arguments: vec![
+        let mut started = start(
+            (setup.ns, setup.cpus),
+            &dir,
+            "ovs-vswitchd",
+            &daemon,
+            vec![
                 format!("unix:{}", socket.display()),
                 format!("--unixctl={}", control.display()),
             ],
-            ns: setup.ns.clone(),
-            cpus: setup.cpus.to_vec(),
-            dpdk: setup.dpdk,
-        };
-        let mut daemon = restart.program(&dir)?;
+        );
+        if setup.dpdk {
+            dpdk::keep_private(&mut started, &dir);
+        }
+        let mut daemon = Restartable::start(&started, &dir)?;
         for port in &setup.ports {
-            switched(&mut daemon, &set, &port.name)?;
+            switched(daemon.program(), &set, &port.name)?;
         }
         let mut instance = Self {
-            daemon: Mutex::new(daemon),
-            restart,
+            daemon,
             server,
             setter,
             database: socket,
@@ -286,16 +263,12 @@ impl Instance {
         }
         let set = |words: &[String]| set(&self.setter, &self.database, words);
         set(&words)?;
-        let daemon = self.daemon.get_mut();
-        switched(daemon.unwrap_or_else(PoisonError::into_inner), &set, name)
+        switched(self.daemon.program(), &set, name)
     }
 
-    /// Kills the daemon and starts it again: it finds its bridges in the database.
-    pub(super) fn restart(&self) -> Result<(), PathError> {
-        let mut daemon = self.daemon.lock().unwrap_or_else(PoisonError::into_inner);
-        daemon.kill();
-        *daemon = self.restart.program(&self.dir)?;
-        Ok(())
+    /// Its daemon, which finds its bridges in the database when it is started again.
+    pub(super) fn daemon(&self) -> &dyn Resettable {
+        &self.daemon
     }
 
     /// Where its sockets are.
@@ -368,12 +341,7 @@ impl Instance {
 
     /// Its threads that work for the path: the first one where frames are carried there.
     pub(super) fn threads(&self) -> Result<Vec<PathThread>, NetError> {
-        let id = self
-            .daemon
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .id();
-        pinned::threads(id, |name, first| match first {
+        pinned::threads(self.daemon.id(), |name, first| match first {
             true => self.main_carries.then(|| "ovs-vswitchd".to_owned()),
             false => label(name),
         })

@@ -5,18 +5,16 @@
 //! decides about the first frame of a flow. Without it the main thread of ovs-vswitchd does all:
 //! it reads frames from a packet socket per interface.
 
-use std::time::Duration;
-
+use nicety_model::Remedy;
 use nicety_model::note::{OvsSwitch, PathNote};
 use nicety_model::path::Datapath;
-use nicety_model::{Remedy, ResetKind};
 use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::openvswitch;
 
 use super::instance::{Instance, Member, Setup, SwitchPort, all_there};
-use super::program::{Packaged, READY};
+use super::program::Packaged;
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
@@ -168,25 +166,11 @@ impl Path for OvsPath {
     }
 
     fn resettable(&self) -> Option<&dyn Resettable> {
-        Some(self)
+        Some(self.instance.daemon())
     }
 
     fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
         Some(self)
-    }
-}
-
-impl Resettable for OvsPath {
-    fn by(&self) -> ResetKind {
-        ResetKind::ProgramRestart
-    }
-
-    fn limit(&self) -> Duration {
-        READY
-    }
-
-    fn reset(&self) -> Result<(), PathError> {
-        self.instance.restart()
     }
 }
 

@@ -2,18 +2,16 @@
 //! NORMAL): threads of ovs-vswitchd poll a packet socket or an AF_XDP socket per interface and
 //! never sleep.
 
-use std::time::Duration;
-
+use nicety_model::Remedy;
 use nicety_model::note::{DpdkSwitch, PathNote};
 use nicety_model::path::{Datapath, Vdev};
-use nicety_model::{Remedy, ResetKind};
 use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
 
 use super::dpdk::{self, DpdkSpec};
 use super::instance::{Instance, Setup, SwitchPort, all_there};
 use super::ovs_counters::{DatapathCounters, DatapathPort};
-use super::program::{Packaged, READY};
+use super::program::Packaged;
 use crate::counters::{InterfaceCounters, PathCounters};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
@@ -247,25 +245,11 @@ impl Path for OvsDpdkPath {
     }
 
     fn resettable(&self) -> Option<&dyn Resettable> {
-        Some(self)
+        Some(self.instance.daemon())
     }
 
     fn neighbours(&mut self) -> Option<&mut dyn Neighbours> {
         Some(self)
-    }
-}
-
-impl Resettable for OvsDpdkPath {
-    fn by(&self) -> ResetKind {
-        ResetKind::ProgramRestart
-    }
-
-    fn limit(&self) -> Duration {
-        READY
-    }
-
-    fn reset(&self) -> Result<(), PathError> {
-        self.instance.restart()
     }
 }
 

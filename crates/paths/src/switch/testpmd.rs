@@ -7,11 +7,8 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use nicety_model::ResetKind;
 use nicety_model::note::{DpdkInterfaces, DpdkSwitch, PathNote};
 use nicety_netdev::link::LinkCounters;
 use nicety_netdev::net_error::NetError;
@@ -19,7 +16,8 @@ use nicety_netdev::netns::NetNs;
 
 use super::dpdk::{self, DpdkSpec, MEMORY_MIB};
 use super::pinned;
-use super::program::{Packaged, Program, READY, Start, unanswered};
+use super::program::{Packaged, Start, unanswered};
+use super::restartable::Restartable;
 use super::telemetry::{PortStats, Telemetry};
 use crate::counters::{InterfaceCounters, PathCounters, Polling};
 use crate::error::PathError;
@@ -55,34 +53,9 @@ pub struct TestpmdPath {
 #[derive(Debug)]
 pub(super) struct Running {
     telemetry: Telemetry,
-    program: Mutex<Program>,
-    restart: Restart,
+    program: Restartable,
     /// Threads that carry frames.
     pub(super) threads: Vec<PathThread>,
-    dir: RunDir,
-}
-
-/// What it is started with, once more where the path is reset.
-#[derive(Debug)]
-struct Restart {
-    arguments: Vec<String>,
-    ns: NetNs,
-    path: PathBuf,
-}
-
-impl Restart {
-    fn program(&self, dir: &RunDir) -> Result<Program, PathError> {
-        let mut start = Start {
-            name: "testpmd",
-            program: &self.path,
-            arguments: self.arguments.clone(),
-            environment: Vec::new(),
-            ns: &self.ns,
-            cpus: &[],
-        };
-        dpdk::keep_private(&mut start, dir);
-        Program::start(&start, dir)
-    }
 }
 
 impl Running {
@@ -90,19 +63,23 @@ impl Running {
     pub(super) fn start(spec: &DpdkSpec, ns: &NetNs, ports: Ports<'_>) -> Result<Self, PathError> {
         let polling = spec.polling()?;
         let path = TESTPMD.find()?;
-        let dir = RunDir::create()?;
-        let restart = Restart {
+        let dir = Arc::new(RunDir::create()?);
+        let mut start = Start {
+            name: "testpmd",
+            program: &path,
             arguments: arguments(spec, polling, ports),
-            ns: ns.clone(),
-            path,
+            environment: Vec::new(),
+            ns,
+            cpus: &[],
         };
-        let mut program = restart.program(&dir)?;
+        dpdk::keep_private(&mut start, &dir);
+        let mut program = Restartable::start(&start, &dir)?;
         let socket = dir.file(SOCKET);
-        let telemetry = program.wait_for("its telemetry socket", || {
+        let telemetry = program.program().wait_for("its telemetry socket", || {
             Ok(Telemetry::connect(&socket).ok())
         })?;
         let id = program.id();
-        let threads = program.wait_for("its start of forwarding", || {
+        let threads = program.program().wait_for("its start of forwarding", || {
             let started = |port| telemetry.started(port).unwrap_or(false);
             if !(0..ports.count()).all(started) {
                 return Ok(None);
@@ -113,19 +90,14 @@ impl Running {
         })?;
         Ok(Self {
             telemetry,
-            program: Mutex::new(program),
-            restart,
+            program,
             threads,
-            dir,
         })
     }
 
-    /// Kills it and starts it again. What it counted is gone, and nobody listens to the new one's telemetry.
-    pub(super) fn restart(&self) -> Result<(), PathError> {
-        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-        program.kill();
-        *program = self.restart.program(&self.dir)?;
-        Ok(())
+    /// The program; nobody listens to the telemetry of one that was started again.
+    pub(super) fn program(&self) -> &dyn Resettable {
+        &self.program
     }
 
     /// What ports `from` and `from + 1`, which are a pair, have counted. `arrived` are the frames
@@ -299,21 +271,7 @@ impl Path for TestpmdPath {
     }
 
     fn resettable(&self) -> Option<&dyn Resettable> {
-        Some(self)
-    }
-}
-
-impl Resettable for TestpmdPath {
-    fn by(&self) -> ResetKind {
-        ResetKind::ProgramRestart
-    }
-
-    fn limit(&self) -> Duration {
-        READY
-    }
-
-    fn reset(&self) -> Result<(), PathError> {
-        self.running.restart()
+        Some(self.running.program())
     }
 }
 

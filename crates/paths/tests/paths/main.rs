@@ -21,6 +21,7 @@ use nicety_paths::{
 
 #[path = "../../../netdev/tests/net_harness/mod.rs"]
 mod net_harness;
+#[allow(dead_code, reason = "shared with the tests of guests and switches")]
 mod packet;
 
 use packet::PacketSocket;

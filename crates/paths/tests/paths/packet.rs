@@ -74,6 +74,15 @@ impl PacketSocket {
 
     /// The next frame, or nothing within ten seconds.
     pub fn receive(&self) -> Option<Vec<u8>> {
+        self.take(0)
+    }
+
+    /// The next frame, if it is there.
+    pub fn waiting(&self) -> Option<Vec<u8>> {
+        self.take(libc::MSG_DONTWAIT)
+    }
+
+    fn take(&self, flags: i32) -> Option<Vec<u8>> {
         let mut frame = vec![0; 16_384];
         // SAFETY: the descriptor is open and the buffer is as long as said.
         let got = unsafe {
@@ -81,7 +90,7 @@ impl PacketSocket {
                 self.0.as_raw_fd(),
                 frame.as_mut_ptr().cast(),
                 frame.len(),
-                0,
+                flags,
             )
         };
         frame.truncate(usize::try_from(got).ok()?);

@@ -160,81 +160,28 @@ impl Controller {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::PortSetup;
+    use crate::controller::tests::Rig;
     use crate::tuning::Tuning;
 
     const MBIT: f64 = 1e6;
 
-    fn policy(more: &str) -> Policy {
-        let text = format!(
-            "[link]\ncapacity = \"100mbit\"\nheadroom = 0.0\n\
-             [[tenant]]\nname = \"a\"\ncap = \"10mbit\"\nburst = \"2s at 2x, refilled at 0.5x\"\nports = [\"a0\", \"a1\"]\n\
-             [[tenant]]\nname = \"b\"\nguarantee = \"85mbit\"\nports = \"b0\"\n{more}"
-        );
-        Policy::parse("p.toml", &text).unwrap_or_else(|error| panic!("{error}"))
-    }
+    const TWO: &str = "[link]\ncapacity = \"100mbit\"\nheadroom = 0.0\n\
+        [[tenant]]\nname = \"a\"\ncap = \"10mbit\"\nburst = \"2s at 2x, refilled at 0.5x\"\nports = [\"a0\", \"a1\"]\n\
+        [[tenant]]\nname = \"b\"\nguarantee = \"85mbit\"\nports = \"b0\"\n";
 
-    /// Ports that send what they want, in Mbit/s, as far as their limits let them.
-    struct Rig {
-        controller: Controller,
-        bytes: [u64; 3],
-        limits: [Option<BitRate>; 3],
-        second: u64,
+    fn policy(text: &str) -> Policy {
+        Policy::parse("p.toml", text).unwrap_or_else(|error| panic!("{error}"))
     }
 
     impl Rig {
-        fn new() -> Self {
-            let policy = policy("");
-            let setup = PortSetup {
-                counters: Counters {
-                    overhead: 0.0,
-                    ..Counters::kernel()
-                },
-                ..PortSetup::tc(&policy)
-            };
-            Self {
-                controller: Controller::new(policy, &[setup; 3], Tuning::default()),
-                bytes: [0; 3],
-                limits: [None; 3],
-                second: 0,
-            }
-        }
-
-        /// A second; returns what was sent, in Mbit/s.
-        fn second(&mut self, wants: [Option<f64>; 3]) -> [f64; 3] {
-            self.second += 1;
-            let mut rates = [0.0; 3];
-            let seen: Vec<Seen> = (0..3)
-                .map(|port| {
-                    let limit = self.limits[port].map_or(f64::INFINITY, |of| of.bps() / MBIT);
-                    rates[port] = wants[port].unwrap_or(0.0).min(limit);
-                    self.bytes[port] += (rates[port] * MBIT / 8.0) as u64;
-                    Seen {
-                        present: wants[port].is_some(),
-                        sample: wants[port].map(|_| Sample {
-                            at: Duration::from_secs(self.second),
-                            bytes: self.bytes[port],
-                            frames: 0,
-                            drops: None,
-                            backlog: None,
-                        }),
-                        limit: None,
-                        silent: false,
-                    }
-                })
-                .collect();
-            let decision = self.controller.step(&seen);
-            for index in &decision.writes {
-                self.limits[*index] = Some(decision.ports[*index].limit);
-                self.controller.wrote(*index, decision.ports[*index].limit);
-            }
-            rates
-        }
-
+        /// Seconds; returns what both ports of the first tenant sent in each, in Mbit/s.
         fn seconds(&mut self, count: usize, wants: [f64; 3]) -> Vec<f64> {
             let each = (0..count).map(|_| {
-                let rates = self.second(wants.map(Some));
-                rates[0] + rates[1]
+                let most =
+                    |port: usize| self.limits[port].map_or(f64::INFINITY, |of| of.bps() / MBIT);
+                let sent = wants[0].min(most(0)) + wants[1].min(most(1));
+                self.second(&wants.map(Some));
+                sent
             });
             each.collect()
         }
@@ -242,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_tenant_that_has_rested_sends_twice_its_cap_for_as_long_as_its_credit() {
-        let mut rig = Rig::new();
+        let mut rig = Rig::new(TWO);
         rig.seconds(1, [0.0; 3]);
         // Nothing is saved yet.
         let begin = rig.seconds(3, [50.0, 50.0, 0.0]);
@@ -262,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_burst_takes_nothing_from_a_guarantee_and_pays_only_for_what_it_sent() {
-        let mut rig = Rig::new();
+        let mut rig = Rig::new(TWO);
         rig.seconds(6, [0.0, 0.0, 90.0]);
         let both = rig.seconds(8, [50.0, 50.0, 90.0]);
         // Once b is seen to want it, it keeps its 85 of 100, and a has 15: 20 Mbit last a second longer.
@@ -273,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_account_is_told_beside_the_cap() {
-        let mut rig = Rig::new();
+        let mut rig = Rig::new(TWO);
         rig.seconds(1, [0.0; 3]);
         let decision = rig.controller.step(&[Seen::default(); 3]);
         assert_eq!(decision.tenants[0].cap_bps, 10.0 * MBIT);
@@ -286,7 +233,7 @@ mod tests {
 
     #[test]
     fn while_nobody_knows_what_is_sent_nothing_is_saved() {
-        let mut rig = Rig::new();
+        let mut rig = Rig::new(TWO);
         rig.seconds(1, [0.0; 3]);
         let uncounted = Seen {
             present: true,
@@ -301,7 +248,7 @@ mod tests {
         // It is known again: all of the time counts, with all that was sent in it.
         rig.second += 4;
         rig.bytes[0] += 4_000_000;
-        rig.second([Some(0.0), Some(0.0), Some(0.0)]);
+        rig.second(&[Some(0.0); 3]);
         let credit = rig
             .controller
             .burst(0)
@@ -312,7 +259,7 @@ mod tests {
 
     #[test]
     fn counters_that_are_refreshed_seldom_cost_nothing() {
-        let mut bursting = Bursting::of(&policy(""))
+        let mut bursting = Bursting::of(&policy(TWO))
             .swap_remove(0)
             .unwrap_or_else(|| panic!());
         let counters = Counters {
@@ -322,17 +269,9 @@ mod tests {
         };
         // 10 Mbit/s, its maximum; the driver tells it every other second.
         for second in 0..20 {
-            let seen = Seen {
-                present: true,
-                sample: Some(Sample {
-                    at: Duration::from_secs(second),
-                    bytes: second / 2 * 2 * 1_250_000,
-                    frames: 0,
-                    drops: None,
-                    backlog: None,
-                }),
-                ..Seen::default()
-            };
+            let bytes = second / 2 * 2 * 1_250_000;
+            let at = Duration::from_secs(second);
+            let seen = Seen::counted(Sample::passed(at, bytes, 0));
             let none = (Seen::default(), counters);
             bursting.take(
                 &[(seen, counters), none],
@@ -345,13 +284,12 @@ mod tests {
 
     #[test]
     fn a_reload_keeps_the_credit_of_a_tenant_and_cuts_it() {
-        let mut rig = Rig::new();
+        let mut rig = Rig::new(TWO);
         rig.seconds(9, [0.0; 3]);
         let text = "[link]\ncapacity = \"100mbit\"\n\
             [[tenant]]\nname = \"b\"\nguarantee = \"85mbit\"\nports = \"b0\"\n\
             [[tenant]]\nname = \"a\"\ncap = \"10mbit\"\nburst = \"1s at 2x, refilled at 0.5x\"\nports = [\"a1\", \"a2\"]\n";
-        let next = Policy::parse("p.toml", text).unwrap_or_else(|error| panic!("{error}"));
-        let mut next = Controller::new(next, &[], Tuning::default());
+        let mut next = Controller::new(policy(text), &[], Tuning::default());
         next.inherit_credit(&rig.controller, &[Some(2), Some(1), None]);
         assert_eq!(next.burst(1).map(|of| of.credit_bits), Some(10.0 * MBIT));
         let kept = next.bursts[1].as_ref().map(|of| of.counted.clone());

@@ -15,15 +15,15 @@ const THREE: &str = "[link]\ncapacity = \"200mbit\"\nheadroom = 0.05\n\
     [[tenant]]\nname = \"small\"\nports = \"c\"\ncap = \"50mbit\"\nguarantee = \"20mbit\"\n";
 
 /// A controller with counters that are fed rates.
-struct Rig {
-    controller: Controller,
-    bytes: Vec<u64>,
-    second: u64,
-    limits: Vec<Option<BitRate>>,
+pub(super) struct Rig {
+    pub(super) controller: Controller,
+    pub(super) bytes: Vec<u64>,
+    pub(super) second: u64,
+    pub(super) limits: Vec<Option<BitRate>>,
 }
 
 impl Rig {
-    fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let policy = policy(text);
         let ports = policy.ports().count();
         let setup = PortSetup {
@@ -43,26 +43,17 @@ impl Rig {
     }
 
     /// A second in which ports send what they want, in Mbit/s, up to their limit.
-    fn second(&mut self, wants: &[Option<f64>]) -> Decision {
+    pub(super) fn second(&mut self, wants: &[Option<f64>]) -> Decision {
         self.second += 1;
         for (index, want) in wants.iter().enumerate() {
             let limit = self.limits[index].map_or(f64::INFINITY, BitRate::bps);
             let rate = (want.unwrap_or(0.0) * MBIT).min(limit);
             self.bytes[index] += (rate / 8.0) as u64;
         }
+        let at = Duration::from_secs(self.second);
+        let counted = |bytes: &u64| Seen::counted(Sample::passed(at, *bytes, 0));
         let seen: Vec<Seen> = (wants.iter().zip(&self.bytes))
-            .map(|(want, bytes)| Seen {
-                present: want.is_some(),
-                sample: want.map(|_| Sample {
-                    at: Duration::from_secs(self.second),
-                    bytes: *bytes,
-                    frames: 0,
-                    drops: None,
-                    backlog: None,
-                }),
-                limit: None,
-                silent: false,
-            })
+            .map(|(want, bytes)| want.map(|_| counted(bytes)).unwrap_or_default())
             .collect();
         let decision = self.controller.step(&seen);
         for index in &decision.writes {
@@ -104,16 +95,8 @@ fn a_limit_that_somebody_changed_is_written_again() {
         rig.second(&[Some(300.0), Some(300.0), Some(1.0)]);
     }
     let found = Seen {
-        present: true,
-        sample: Some(Sample {
-            at: Duration::from_secs(9),
-            bytes: rig.bytes[0],
-            frames: 0,
-            drops: None,
-            backlog: None,
-        }),
         limit: Some(BitRate(0)),
-        silent: false,
+        ..Seen::counted(Sample::passed(Duration::from_secs(9), rig.bytes[0], 0))
     };
     let decision = rig
         .controller
@@ -178,18 +161,8 @@ fn counters_that_freeze_go_back_or_jump_leave_limits_between_guarantee_and_cap()
     for (at, seconds) in [0u64, 1, 2, 2, 1, 30, 31].into_iter().enumerate() {
         let seen: Vec<Seen> = bytes[at % bytes.len()]
             .into_iter()
-            .map(|bytes| Seen {
-                present: true,
-                sample: Some(Sample {
-                    at: Duration::from_secs(seconds),
-                    bytes,
-                    frames: bytes / 1000,
-                    drops: None,
-                    backlog: None,
-                }),
-                limit: None,
-                silent: false,
-            })
+            .map(|bytes| Sample::passed(Duration::from_secs(seconds), bytes, bytes / 1000))
+            .map(Seen::counted)
             .collect();
         let decision = controller.step(&seen);
         for (port, floor) in decision.ports.iter().zip(&floors) {

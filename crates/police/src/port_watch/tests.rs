@@ -116,15 +116,11 @@ fn a_port_that_has_not_changed_is_not_looked_at_until_its_limit_is_written() {
 
 #[test]
 fn a_limiter_is_stuck_when_something_waits_and_nothing_goes() {
-    let at = |bytes, backlog| Seen {
-        sample: Some(Sample {
-            at: Duration::ZERO,
-            bytes,
-            frames: 0,
-            drops: None,
+    let at = |bytes, backlog| {
+        Seen::counted(Sample {
             backlog,
-        }),
-        ..Seen::default()
+            ..Sample::passed(Duration::ZERO, bytes, 0)
+        })
     };
     let second = Duration::from_secs(1);
     // The largest packet takes 1.6 s at 1 Mbit/s, and 25 s at 64 kbit/s.

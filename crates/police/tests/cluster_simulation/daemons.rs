@@ -63,18 +63,15 @@ impl Port {
     }
 
     fn seen(&self, at: Duration) -> Seen {
+        let sample = Sample {
+            drops: Some(self.dropped),
+            backlog: Some((self.waits * FRAME) as u64),
+            // Without what the controller adds for the wire.
+            ..Sample::passed(at, self.passed * 1514, self.passed)
+        };
         Seen {
-            present: true,
-            sample: Some(Sample {
-                at,
-                // Without what the controller adds for the wire.
-                bytes: self.passed * 1514,
-                frames: self.passed,
-                drops: Some(self.dropped),
-                backlog: Some((self.waits * FRAME) as u64),
-            }),
             limit: Some(self.limit.unwrap_or_default()),
-            silent: false,
+            ..Seen::counted(sample)
         }
     }
 }

@@ -103,18 +103,7 @@ impl Level {
 
     fn step(&mut self) -> usize {
         let seen: Vec<Seen> = (self.shown.iter())
-            .map(|bytes| Seen {
-                present: true,
-                sample: Some(Sample {
-                    at: self.now,
-                    bytes: *bytes,
-                    frames: 0,
-                    drops: None,
-                    backlog: None,
-                }),
-                limit: None,
-                silent: false,
-            })
+            .map(|bytes| Seen::counted(Sample::passed(self.now, *bytes, 0)))
             .collect();
         let decision = self.controller.step(&seen);
         for index in &decision.writes {

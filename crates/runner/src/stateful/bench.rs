@@ -30,6 +30,12 @@ pub(super) const DRAIN_MAX: Duration = Duration::from_secs(1);
 /// Nothing arrives for so long: nothing comes any more.
 pub(super) const DRAIN_QUIET: Duration = Duration::from_millis(100);
 
+/// Longest wait for a flowtable to let go of entries that were removed: the kernel goes through it once a second
+/// (`nf_flow_offload_work_gc` in net/netfilter/nf_flow_table_core.c).
+const HELD_MAX: Duration = Duration::from_secs(5);
+/// From one look to the next.
+const HELD_LOOK: Duration = Duration::from_millis(20);
+
 /// A tester on a path with a table.
 pub(super) struct Bench {
     pub(super) engine: Connections,
@@ -80,7 +86,7 @@ impl Bench {
             rate: Fps(rate),
         });
         let connections = connections.min(u64::from(self.engine.most()));
-        self.flush()?;
+        self.empty()?;
         let before = self.table.stats().map_err(SetupError::from)?;
         // How fast a table is filled is nothing to what comes afterwards.
         let measured = stage == TableStage::Setup;
@@ -219,6 +225,16 @@ impl Bench {
             true => Err(RunError::Interrupted),
             false => Ok(report),
         }
+    }
+
+    /// Removes every entry, and waits until none counts any more: a flowtable holds those that are in it a while longer.
+    pub(super) fn empty(&self) -> Result<(), RunError> {
+        self.flush()?;
+        let end = Instant::now() + HELD_MAX;
+        while self.entries()? > 0 && Instant::now() < end && !self.stop.is_set() {
+            std::thread::sleep(HELD_LOOK);
+        }
+        Ok(())
     }
 
     /// Removes every entry; how long it took.

@@ -89,7 +89,7 @@ impl Bench {
     /// Times the removal of so many entries.
     pub(super) fn teardown(&mut self, entries: u64, say: Say<'_>) -> Result<Teardown, RunError> {
         let mut empty = Vec::new();
-        self.flush()?;
+        self.empty()?;
         for _ in 0..EMPTY {
             empty.push(self.flush()?.as_secs_f64());
         }

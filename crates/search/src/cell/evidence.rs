@@ -3,7 +3,7 @@
 use nicety_model::note::SearchNote;
 use nicety_model::{
     BuiltPath, CellKey, CellResult, ConfirmResult, Disturbance, Estimate, Fps, Note, Passage,
-    SCHEMA, SearchBounds, TrialRecord, Verdict,
+    SCHEMA, TrialRecord, Verdict,
 };
 
 use super::Cell;
@@ -87,10 +87,7 @@ impl Cell {
             by_windows: self.by_windows(),
             steal: cpu.as_ref().and_then(steal),
             stalled: self.confirm.as_ref().and_then(stalled),
-            apart: outcome
-                .timed_out
-                .then_some(outcome.lower.zip(outcome.upper))
-                .filter(|bounds| self.are_apart(*bounds)),
+            apart: self.left_apart(&outcome),
             others: cpu.as_ref().and_then(|cpu| cpu.who.get(OTHER).copied()),
             in_sender: context.in_sender,
             drift: context.drift,
@@ -116,16 +113,11 @@ impl Cell {
             engine: context.engine,
             loss_goal: self.plan.settings.loss_ratio,
             throughput_fps: throughput.map(|fps| fps.0),
-            bounds: SearchBounds {
-                lower_fps: outcome.lower.map(|fps| fps.0),
-                upper_fps: outcome.upper.map(|fps| fps.0),
-            },
+            bounds: outcome.bounds(),
             goals: self.goal_results(&evidence),
             estimate: throughput.map(|fps| self.estimate(fps, &outcome)),
             capacity_fps: self.capacity.map(|fps| fps.0),
-            window_s: throughput
-                .filter(|_| self.by_windows())
-                .map(|fps| window::of(fps.0, self.plan.settings.loss_ratio).as_secs_f64()),
+            window_s: self.window_s(throughput, self.plan.settings.loss_ratio),
             throughput_l1_mbps: throughput.map(|fps| key.l1_mbps(fps)),
             throughput_l2_mbps: throughput.map(|fps| key.l2_mbps(fps)),
             tester_limit_fps: context.tester_limit.map(|fps| fps.0),
@@ -199,11 +191,19 @@ impl Cell {
         Some(stalled * 1e3 / self.traffic_s)
     }
 
-    /// Whether bounds say less than the search was to find out. Those of neighbouring loads do not:
-    /// only how often one of the two was tried is less than wanted.
-    pub(super) fn are_apart(&self, bounds: Option<(Fps, Fps)>) -> bool {
-        let width = self.plan.settings.width;
-        bounds.is_none_or(|(lower, upper)| upper.0 > lower.0 * (1.0 + NEIGHBOURS * width))
+    /// The bounds of a search that ran out of time, where they say less than it was to find out. Those of
+    /// neighbouring loads do not: only how often one of the two was tried is less than wanted.
+    pub(super) fn left_apart(&self, outcome: &Outcome) -> Option<Option<(Fps, Fps)>> {
+        let most = 1.0 + NEIGHBOURS * self.plan.settings.width;
+        let bounds = outcome.lower.zip(outcome.upper);
+        let apart = bounds.is_none_or(|(lower, upper)| upper.0 > lower.0 * most);
+        (outcome.timed_out && apart).then_some(bounds)
+    }
+
+    /// Length of the windows that a throughput was judged by against a loss goal, in seconds.
+    pub(super) fn window_s(&self, throughput: Option<Fps>, loss_goal: f64) -> Option<f64> {
+        let judged = throughput.filter(|_| self.by_windows());
+        judged.map(|fps| window::of(fps.0, loss_goal).as_secs_f64())
     }
 
     /// The lowest lossy valid search trial above the lower bound and not far from it: what gave out

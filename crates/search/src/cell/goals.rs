@@ -2,10 +2,9 @@
 
 use nicety_model::goal::GoalBounds;
 use nicety_model::note::SearchNote;
-use nicety_model::{GoalResult, LossGoal, SearchBounds};
+use nicety_model::{GoalResult, LossGoal};
 
 use super::Cell;
-use crate::edge::window;
 use crate::machine::Outcome;
 use crate::verdict::{Evidence, judge};
 
@@ -18,15 +17,9 @@ impl Cell {
     /// Bounds so far for each of several goals, strictest first; none where there is one.
     pub fn goal_bounds(&self) -> Vec<GoalBounds> {
         let goals = self.plan.goals.iter().enumerate();
-        let of = |(number, goal): (usize, &LossGoal)| {
-            let outcome = self.search.outcome_of(number);
-            GoalBounds {
-                goal: goal.called(),
-                bounds: SearchBounds {
-                    lower_fps: outcome.lower.map(|fps| fps.0),
-                    upper_fps: outcome.upper.map(|fps| fps.0),
-                },
-            }
+        let of = |(number, goal): (usize, &LossGoal)| GoalBounds {
+            goal: goal.called(),
+            bounds: self.search.outcome_of(number).bounds(),
         };
         goals.map(of).collect()
     }
@@ -47,17 +40,13 @@ impl Cell {
         };
         let throughput = outcome.throughput.filter(|_| evidence.failed.is_none());
         let (verdict, notes) = judge(&evidence);
-        let by_windows = throughput.filter(|_| self.by_windows());
         GoalResult {
             goal: goal.called(),
             loss_goal: goal.loss_ratio,
             throughput_fps: throughput.map(|fps| fps.0),
-            bounds: SearchBounds {
-                lower_fps: outcome.lower.map(|fps| fps.0),
-                upper_fps: outcome.upper.map(|fps| fps.0),
-            },
+            bounds: outcome.bounds(),
             estimate: throughput.map(|fps| self.estimate(fps, &outcome)),
-            window_s: by_windows.map(|fps| window::of(fps.0, goal.loss_ratio).as_secs_f64()),
+            window_s: self.window_s(throughput, goal.loss_ratio),
             verdict,
             notes,
         }
@@ -66,6 +55,7 @@ impl Cell {
     /// What is known of a goal that has no confirm trial: of that, nothing is.
     fn evidence_of(&self, number: usize, goal: &LossGoal, strictest: &Evidence) -> Evidence {
         let outcome = self.search.outcome_of(number);
+        let apart = self.left_apart(&outcome);
         let ended = self.search.next_trial().is_none();
         // What stopped the whole cell stopped this goal, unless the strictest one only was not met.
         let none = || SearchNote::NoLoadInGoal.into();
@@ -79,10 +69,7 @@ impl Cell {
             throughput: outcome.throughput,
             loss_goal: goal.loss_ratio,
             at_max: outcome.at_max,
-            apart: outcome
-                .timed_out
-                .then_some(outcome.lower.zip(outcome.upper))
-                .filter(|bounds| self.are_apart(*bounds)),
+            apart,
             late: None,
             confirm: None,
             held: None,

@@ -199,9 +199,7 @@ fn seen(at: Duration, interface: (u64, u64), bucket: Option<&Bucket>, limit: Bit
         backlog: bucket.map(|bucket| bucket.backlog.into()),
     };
     Seen {
-        present: true,
-        sample: Some(sample),
         limit: Some(limit),
-        silent: false,
+        ..Seen::counted(sample)
     }
 }

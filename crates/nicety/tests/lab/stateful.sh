@@ -1,0 +1,30 @@
+# Tables of connections. Their limit is one of the whole machine, which here is the test's own.
+limit=/proc/sys/net/netfilter/nf_conntrack_max
+modprobe nf_conntrack
+had=$(cat $limit)
+echo 600 >$limit
+small="--trial 200ms --repeats 1 --connections 300 --max-rate 1k --loss 10% --hosts 2 --json"
+nicety stateful snat.toml --only capacity $small >runs/snat.json || echo "snat code $?"
+nicety stateful flow.toml --only goodput $small >runs/flow.json || echo "flow code $?"
+echo "$had" >$limit
+
+# Takes this CPU for 20 ms of every 40, before whoever else wants it.
+hog() {
+    while :; do
+        end=$((${EPOCHREALTIME/[.,]/} + 20000))
+        while [ ${EPOCHREALTIME/[.,]/} -lt $end ]; do :; done
+        read -rt 0.02 -u 9 || true
+    done
+}
+export -f hog
+mkfifo /tmp/nothing
+exec 9<>/tmp/nothing
+hogs=
+for cpu in $(seq 0 $(($(nproc) - 1))); do
+    taskset -c "$cpu" chrt -f 50 bash -c hog &
+    hogs="$hogs $!"
+done
+nicety stateful snat.toml --only setup $small >runs/hogs.json || echo "hogs code $?"
+kill $hogs
+wait $hogs || true
+exec 9>&-
