@@ -23,8 +23,7 @@ pub(crate) struct Place<'g, 'r> {
 
 /// Who sent and counted: `xdp`, `af_xdp`.
 pub(crate) fn engine<'g>(group: &'g Group<'_>) -> &'g str {
-    let words = group.shown.engine.split(' ');
-    words.into_iter().next().unwrap_or_default()
+    group.shown.engine.split(' ').next().unwrap_or_default()
 }
 
 /// A layer, and how much longer a frame takes with it.
@@ -73,7 +72,15 @@ pub(crate) struct Ranking<'g, 'r> {
     pub(crate) places: Vec<Place<'g, 'r>>,
 }
 
+/// Paths from which on their order is a part of the answer.
+const FEW: usize = 3;
+
 impl Ranking<'_, '_> {
+    /// Whether it has so many paths that their order is a part of the answer.
+    pub(crate) fn tells(&self) -> bool {
+        self.places.len() >= FEW
+    }
+
     /// Whether not all its paths were measured with one engine.
     pub(crate) fn engines_differ(&self) -> bool {
         let engines: BTreeSet<&str> = self.places.iter().map(|at| engine(at.group)).collect();

@@ -199,7 +199,7 @@ fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
         blocks.extend(visits::how(run, groups));
     }
     // A single size makes no curve; the page begins with the paths' order then.
-    if let Some(throughput) = throughput.filter(|_| ranked::figures(groups).is_none()) {
+    if let Some(throughput) = throughput.filter(|_| !ranked::are_drawn(groups)) {
         blocks.push(Block::Drawn(throughput.figure(Unit::L1, "Bit rate")));
         blocks.push(Block::Remark(throughput.remarks()));
     }

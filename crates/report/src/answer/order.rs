@@ -5,13 +5,10 @@ use nicety_model::Verdict;
 use crate::pick::Group;
 use crate::ranking::{self, Place};
 
-/// Paths from which on their order is a part of the answer.
-const FEW: usize = 3;
-
 /// `Of 20 paths routed carries most, 862 k frames/s of 128 bytes, and ovs least, 30 k.` Nothing where paths are few.
 pub(super) fn sentence(groups: &[Group<'_>]) -> Option<String> {
     let rankings = ranking::told(groups);
-    let ranking = rankings.iter().find(|one| one.places.len() >= FEW)?;
+    let ranking = rankings.iter().find(|one| one.tells())?;
     let (most, least) = ranking.places.first().zip(ranking.places.last())?;
     let paths = ranking.places.len();
     let name = |place: &Place<'_, '_>| place.group.key.path_name();

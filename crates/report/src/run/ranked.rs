@@ -10,8 +10,6 @@ use crate::figure::{self, Room, Size, key};
 use crate::pick::Group;
 use crate::ranking::{self, Place, Ranking};
 
-/// Paths from which on their order says more than their points.
-const FEW: usize = 3;
 /// Paths drawn; the table has them all.
 const MOST: usize = 40;
 /// Heights of a row, and of what is around the rows.
@@ -23,17 +21,24 @@ const BEYOND: f64 = 3.0;
 const SHORT: usize = 20;
 const NARROW: f64 = 400.0;
 
-/// The rankings of a run over a single frame size; nothing where it has more sizes or fewer paths.
-pub(super) fn figures(groups: &[Group<'_>]) -> Option<Markup> {
+/// The rankings of a run over a single frame size; none where it has more sizes or fewer paths.
+fn drawn<'g, 'r>(groups: &'g [Group<'r>]) -> Option<Vec<Ranking<'g, 'r>>> {
     if ranking::sizes(groups).len() > 1 {
         return None;
     }
     let rankings = ranking::told(groups);
-    if rankings.iter().all(|ranking| ranking.places.len() < FEW) {
-        return None;
-    }
-    let drawn: Vec<Markup> = rankings.iter().map(figure).collect();
-    Some(figure::grid(&drawn))
+    rankings.iter().any(Ranking::tells).then_some(rankings)
+}
+
+/// Whether a page begins with the order of its paths.
+pub(super) fn are_drawn(groups: &[Group<'_>]) -> bool {
+    drawn(groups).is_some()
+}
+
+/// The order of the paths; nothing where it is not drawn.
+pub(super) fn figures(groups: &[Group<'_>]) -> Option<Markup> {
+    let figures: Vec<Markup> = drawn(groups)?.iter().map(figure).collect();
+    Some(figure::grid(&figures))
 }
 
 fn figure(ranking: &Ranking<'_, '_>) -> Markup {
