@@ -22,6 +22,11 @@ pub enum QemuError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// No program of the user's own to run guests.
+    NoVmm {
+        /// What is missing.
+        why: String,
+    },
     /// Nowhere to keep QEMU and the kernel.
     NoCache,
     /// The cache directory cannot be made or written to.
@@ -118,11 +123,13 @@ pub enum QemuError {
         /// The last lines of the console.
         last: String,
     },
-    /// QEMU's monitor refused a command.
+    /// The machine's monitor refused a command.
     Qmp {
+        /// Whose monitor.
+        of: &'static str,
         /// The command.
         command: String,
-        /// QEMU's reason.
+        /// The monitor's reason.
         why: String,
     },
 }
@@ -131,6 +138,7 @@ impl Coded for QemuError {
     fn code(&self) -> ProblemCode {
         match self {
             Self::NoKvm { .. } => ProblemCode::NoKvm,
+            Self::NoVmm { .. } => ProblemCode::NotInstalled,
             Self::Io { .. } | Self::Ended { .. } | Self::TimedOut { .. } | Self::Qmp { .. } => {
                 ProblemCode::PathFailed
             }
@@ -153,6 +161,7 @@ impl QemuError {
                 path,
                 source,
             } => format!("{operation} {}: {source}", path.display()),
+            Self::NoVmm { why } => why.clone(),
             Self::NoCache => {
                 "no cache directory: neither XDG_CACHE_HOME nor HOME names one".to_owned()
             }
@@ -197,13 +206,16 @@ impl QemuError {
                 "{what} did not reach {awaited} in {} s, its console ends with: {last}",
                 limit.as_secs()
             ),
-            Self::Qmp { command, why } => format!("QEMU refused {command}: {why}"),
+            Self::Qmp { of, command, why } => format!("{of} refused {command}: {why}"),
         }
     }
 
     /// What to do about it, where that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         Some(Remedy::here(match self {
+            Self::NoVmm { .. } => {
+                "name your cloud-hypervisor with --vmm-path FILE, or put it in PATH"
+            }
             Self::NoCache => "give one with --cache DIR",
             Self::Cache { .. } => "name a cache directory that can be written to with --cache DIR",
             Self::NoSpace { .. } => "make room, or name another directory with --cache DIR",
@@ -236,12 +248,12 @@ impl fmt::Display for QemuError {
     }
 }
 
-/// What a machine did, or its QEMU: one that does not boot again ends with code 0 when its guest resets.
+/// What a machine did, or its program: QEMU, told not to boot again, ends with code 0 when its guest resets.
 fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "reset or switched off by its own CPU".to_owned(),
-        (Some(code), _) => format!("QEMU's code {code}"),
-        (None, signal) => format!("QEMU ended by signal {}", signal.unwrap_or(0)),
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("ended by signal {}", signal.unwrap_or(0)),
     }
 }
 
@@ -307,7 +319,7 @@ mod tests {
         assert!(line.ends_with("can be given less with --memory"), "{line}");
         let line = ended("Kernel panic").to_string();
         assert!(line.ends_with("please report this"), "{line}");
-        assert_eq!(how(ExitStatus::from_raw(11)), "QEMU ended by signal 11");
-        assert_eq!(how(ExitStatus::from_raw(1 << 8)), "QEMU's code 1");
+        assert_eq!(how(ExitStatus::from_raw(11)), "ended by signal 11");
+        assert_eq!(how(ExitStatus::from_raw(1 << 8)), "exit code 1");
     }
 }

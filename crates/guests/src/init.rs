@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nicety_model::Note;
@@ -24,6 +23,7 @@ use crate::files::mount;
 use crate::modules;
 use crate::virtio;
 use crate::virtio_ports;
+use crate::vsock;
 use crate::wire::{
     CONFIG, FromGuest, GuestConfig, Hello, NicFacts, PORT_NAME, Report, Request, Serve,
 };
@@ -130,7 +130,11 @@ pub fn run(start: Start<'_>, work: Work<'_>) -> Result<Infallible, InitError> {
         nics: nics.iter().map(|name| facts(&ethtool, name)).collect(),
         notes,
     };
-    answer(&links, hello, work)
+    let line = match config.over_vsock {
+        true => vsock::to_host().map_err(|e| QemuError::io("connect to", "the host", e))?,
+        false => port()?,
+    };
+    answer(line, &links, hello, work)
 }
 
 /// Switches the machine off; the host sees QEMU end.
@@ -225,14 +229,13 @@ fn facts(ethtool: &Ethtool, nic: &str) -> NicFacts {
 }
 
 /// Says hello and answers until the machine ends.
-fn answer(links: &Links, hello: Hello, work: Work<'_>) -> Result<Infallible, InitError> {
-    let path = port()?;
-    let error = |e: std::io::Error| QemuError::io("use", &path, e);
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .open(&path)
-        .map_err(error)?;
+fn answer(
+    file: File,
+    links: &Links,
+    hello: Hello,
+    work: Work<'_>,
+) -> Result<Infallible, InitError> {
+    let error = |e: std::io::Error| QemuError::io("use", "the channel to the host", e);
     let mut out = file.try_clone().map_err(error)?;
     let mut say = |what: &FromGuest| -> Result<(), QemuError> {
         let mut line = serde_json::to_string(what).map_err(|e| error(e.into()))?;
@@ -245,7 +248,7 @@ fn answer(links: &Links, hello: Hello, work: Work<'_>) -> Result<Infallible, Ini
     loop {
         let mut line = String::new();
         if lines.read_line(&mut line).map_err(error)? == 0 {
-            // Nobody is at the other end; QEMU is about to end too.
+            // Nobody is at the other end; the machine is about to end too.
             std::thread::sleep(Duration::from_millis(50));
             continue;
         }
@@ -273,13 +276,14 @@ fn cpu_lines() -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// Device of the port to the host.
-fn port() -> Result<PathBuf, QemuError> {
+/// The port to the host.
+fn port() -> Result<File, QemuError> {
     let end = Instant::now() + DEVICE_LIMIT;
     loop {
         let ports = virtio_ports::devices(|name| name == PORT_NAME);
         if let Some(port) = ports.unwrap_or_default().into_iter().next() {
-            return Ok(port);
+            let opened = File::options().read(true).write(true).open(&port);
+            return opened.map_err(|e| QemuError::io("open", port, e));
         }
         if Instant::now() > end {
             let (operation, none) = ("find the host's port in", std::io::ErrorKind::NotFound);

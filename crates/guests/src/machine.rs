@@ -1,24 +1,31 @@
-//! A QEMU process that does not outlive the one that started it.
+//! A virtual machine's process that does not outlive the one that started it.
 #![allow(unsafe_code)] // edge: what the child does between fork and exec
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nicety_host::child;
+use nicety_host::roots::ProcRoot;
+use nicety_host::tasks;
+use nicety_netdev::netns::NetNs;
+use rustix::thread::LinkNameSpaceType;
+use serde_json::json;
 
+use crate::cloud_hypervisor::{Api, CloudHypervisor};
 use crate::console::{Console, last_lines};
 use crate::emulator::Emulator;
 use crate::error::QemuError;
 use crate::initramfs::Initramfs;
 use crate::qmp::Qmp;
 
-/// QEMU answers its monitor as soon as the machine is built; long on a busy host only.
+/// QEMU answers its monitor as soon as the machine is built, Cloud Hypervisor even before; long on a busy
+/// host only.
 const MONITOR_LIMIT: Duration = Duration::from_secs(60);
 
 /// A machine to start.
@@ -26,7 +33,7 @@ const MONITOR_LIMIT: Duration = Duration::from_secs(60);
 pub struct MachineSpec {
     /// Name for messages.
     pub name: String,
-    /// QEMU's arguments; the monitor, the console and the absence of a display are added.
+    /// The program's arguments; the monitor, the console and the absence of a display are added.
     pub arguments: Vec<OsString>,
     /// File descriptors that the arguments name by their numbers.
     pub inherit: Vec<OwnedFd>,
@@ -50,8 +57,15 @@ pub struct Machine {
     console: Console,
     complaints: Console,
     left_in: Option<PathBuf>,
-    qmp: Option<Qmp>,
+    monitor: Option<Monitor>,
     kept: bool,
+}
+
+/// What a machine takes orders by.
+#[derive(Debug)]
+enum Monitor {
+    Qmp(Qmp),
+    Api(Api),
 }
 
 impl Machine {
@@ -112,7 +126,7 @@ impl Machine {
             let log = File::create(&path).map_err(|e| QemuError::io("create", &path, e))?;
             command.stdout(log.try_clone().map_err(error)?).stderr(log);
         }
-        before_exec(&mut command, inherit);
+        before_exec(&mut command, inherit, None);
         let mut child = match &spec.left_in {
             Some(_) => command.spawn(),
             None => child::spawn(command),
@@ -125,23 +139,120 @@ impl Machine {
             complaints: Console::of(child.stderr.take()),
             child,
             left_in: spec.left_in,
-            qmp: None,
+            monitor: None,
             kept: false,
         };
         if let Some(ours) = ours {
-            machine.qmp = Some(
-                Qmp::connect(ours, MONITOR_LIMIT).map_err(|e| machine.why_ended("its start", e))?,
-            );
+            let qmp = Qmp::connect(ours, MONITOR_LIMIT);
+            let qmp = qmp.map_err(|e| machine.why_ended("its start", e))?;
+            machine.monitor = Some(Monitor::Qmp(qmp));
         }
         Ok(machine)
     }
 
-    /// The monitor; absent for a machine that is left running.
-    pub fn qmp(&mut self) -> Option<&mut Qmp> {
-        self.qmp.as_mut()
+    /// Starts Cloud Hypervisor in the namespace of its taps, whose MTU it reads by their names. `api` is a
+    /// path for its socket. It is killed by the kernel when this process ends.
+    ///
+    /// # Errors
+    /// [`QemuError::Ended`] with what it said.
+    pub fn on_cloud_hypervisor(
+        vmm: &CloudHypervisor,
+        spec: MachineSpec,
+        ns: &NetNs,
+        api: &Path,
+    ) -> Result<Self, QemuError> {
+        let error = |e| QemuError::io("start", vmm.program(), e);
+        let listener = UnixListener::bind(api).map_err(|e| QemuError::io("make", api, e))?;
+        let ours = UnixStream::connect(api).map_err(|e| QemuError::io("use", api, e))?;
+        let mut command = vmm.command();
+        command
+            .arg("--api-socket")
+            .arg(format!("fd={}", listener.as_raw_fd()))
+            .args(["--serial", "tty", "--console", "off"])
+            .args(&spec.arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut inherit: Vec<RawFd> = spec.inherit.iter().map(AsRawFd::as_raw_fd).collect();
+        inherit.push(listener.as_raw_fd());
+        before_exec(&mut command, inherit, Some(ns.clone()));
+        let mut child = child::spawn(command).map_err(error)?;
+        drop((listener, spec.inherit));
+        let mut machine = Self {
+            name: spec.name,
+            console: Console::of(child.stdout.take()),
+            complaints: Console::of(child.stderr.take()),
+            child,
+            left_in: None,
+            monitor: None,
+            kept: false,
+        };
+        let connected = Api::connect(ours, MONITOR_LIMIT);
+        let connected = connected.map_err(|e| machine.why_ended("its start", e))?;
+        machine.monitor = Some(Monitor::Api(connected));
+        Ok(machine)
     }
 
-    /// QEMU's process id.
+    /// The threads of its virtual CPUs, of which there are `count`. Cloud Hypervisor makes them when the rest of
+    /// the machine is there.
+    ///
+    /// # Errors
+    /// [`QemuError::Ended`]; what the monitor says; [`QemuError::TimedOut`].
+    pub fn vcpu_threads(&mut self, count: u32) -> Result<Vec<i32>, QemuError> {
+        if let Some(Monitor::Qmp(qmp)) = &mut self.monitor {
+            return qmp.vcpu_threads();
+        }
+        let end = Instant::now() + MONITOR_LIMIT;
+        loop {
+            let tasks = tasks::of_process(&ProcRoot::live(), self.id());
+            let thread = |number: u32| {
+                let name = format!("vcpu{number}");
+                let task = tasks.iter().find(|task| task.name == name)?;
+                i32::try_from(task.tid).ok()
+            };
+            if let Some(threads) = (0..count).map(thread).collect() {
+                return Ok(threads);
+            }
+            let late = self.late("its virtual CPUs", MONITOR_LIMIT);
+            if self.ended()?.is_some() {
+                return Err(self.why_ended("its virtual CPUs", late));
+            }
+            if Instant::now() > end {
+                return Err(late);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Stops its virtual CPUs, or lets them go on.
+    ///
+    /// # Errors
+    /// What the monitor says, or that it does not answer.
+    pub fn stand(&mut self, still: bool) -> Result<(), QemuError> {
+        match &mut self.monitor {
+            Some(Monitor::Qmp(qmp)) => {
+                let command = if still { "stop" } else { "cont" };
+                qmp.execute(command, &json!({})).map(drop)
+            }
+            Some(Monitor::Api(api)) => api.put(if still { "vm.pause" } else { "vm.resume" }),
+            None => Err(no_monitor()),
+        }
+    }
+
+    /// Presses its reset button. Its guest boots again.
+    ///
+    /// # Errors
+    /// What the monitor says; for Cloud Hypervisor, which makes another machine then.
+    pub fn reset(&mut self) -> Result<(), QemuError> {
+        let Some(Monitor::Qmp(qmp)) = &mut self.monitor else {
+            return Err(no_monitor());
+        };
+        // QEMU was told to end with the guest that reboots.
+        qmp.execute("set-action", &json!({"reboot": "reset"}))?;
+        qmp.execute("system_reset", &json!({})).map(drop)
+    }
+
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -153,7 +264,7 @@ impl Machine {
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, QemuError> {
         self.child
             .try_wait()
-            .map_err(|e| QemuError::io("wait for", "QEMU", e))
+            .map_err(|e| QemuError::io("wait for", &self.name, e))
     }
 
     /// The last lines of the console.
@@ -182,8 +293,9 @@ impl Machine {
                     Some(dir) => read_tail(&dir.join("qemu.log")),
                     None => self.complaints.lines(),
                 };
-                // Nothing ends of a warning.
-                lines.extend(log.into_iter().filter(|line| !line.contains(": warning: ")));
+                // Nothing ends of a warning: QEMU's, and Cloud Hypervisor's.
+                let warns = |line: &str| line.contains(": warning: ") || line.contains("> WARN:");
+                lines.extend(log.into_iter().filter(|line| !warns(line)));
                 return QemuError::Ended {
                     what: self.name.clone(),
                     awaited,
@@ -228,17 +340,19 @@ impl Drop for Machine {
     }
 }
 
-/// Kernel, initramfs and command line of a guest in which this program plays `part`.
+/// Command line of the kernel of a guest in which this program plays `part`.
+pub fn command_line(words: &str, initramfs: &Initramfs, part: &str) -> String {
+    format!("{words} {} -- guest-init {part}", initramfs.command_line)
+}
+
+/// Kernel, initramfs and command line for QEMU of a guest in which this program plays `part`.
 pub fn kernel(
     image: &std::path::Path,
     initramfs: &Initramfs,
     command_line: &str,
     part: &str,
 ) -> Vec<OsString> {
-    let words = format!(
-        "{command_line} {} -- guest-init {part}",
-        initramfs.command_line
-    );
+    let words = self::command_line(command_line, initramfs, part);
     vec![
         "-kernel".into(),
         image.into(),
@@ -271,11 +385,20 @@ fn read_tail(path: &std::path::Path) -> Vec<String> {
     console.lines()
 }
 
-/// Gives the child a session of its own, so that Ctrl-C reaches it through us only, and the
-/// file descriptors it is to have.
-fn before_exec(command: &mut Command, inherit: Vec<RawFd>) {
+/// Of a machine that was left running, or one that cannot be ordered this.
+fn no_monitor() -> QemuError {
+    QemuError::answer("the machine's monitor", "none")
+}
+
+/// Gives the child a session of its own, so that Ctrl-C reaches it through us only, the
+/// file descriptors it is to have, and a namespace where it needs one.
+fn before_exec(command: &mut Command, inherit: Vec<RawFd>, ns: Option<NetNs>) {
     let prepare = move || {
         rustix::process::setsid()?;
+        if let Some(ns) = &ns {
+            let kind = Some(LinkNameSpaceType::Network);
+            rustix::thread::move_into_link_name_space(ns.as_fd(), kind)?;
+        }
         for fd in &inherit {
             // SAFETY: the parent keeps these open until the child has been started.
             let fd = unsafe { BorrowedFd::borrow_raw(*fd) };

@@ -64,6 +64,7 @@ impl Qmp {
             }
             if let Some(error) = answer.get("error") {
                 return Err(QemuError::Qmp {
+                    of: "QEMU",
                     command: command.to_owned(),
                     why: error["desc"].as_str().unwrap_or_default().to_owned(),
                 });

@@ -1,4 +1,5 @@
-//! What host and guest say to each other: one JSON object per line over a virtio-serial port.
+//! What host and guest say to each other: one JSON object per line over a virtio-serial port or a
+//! connection.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -38,6 +39,9 @@ pub struct GuestConfig {
     /// Sockets end in the guest, which does not forward then.
     #[serde(default)]
     pub serve: Option<Serve>,
+    /// Whether the channel is a connection to the host, where the machine has no virtio-serial port.
+    #[serde(default)]
+    pub over_vsock: bool,
 }
 
 /// What a guest needs to be an endpoint of socket workloads.

@@ -5,6 +5,7 @@ pub mod bisect;
 pub mod compare;
 pub mod drops;
 pub mod guest;
+pub mod guest_args;
 pub mod heading;
 pub mod host;
 pub mod load;

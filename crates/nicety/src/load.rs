@@ -13,7 +13,7 @@ use nicety_model::run::Naming;
 use nicety_model::{Coded, Direction, FateMode, Fps, Plan, ProblemCode, Validity, number};
 use nicety_report::soak::line;
 use nicety_runner::constant::{Constant, Intervals, Measured, Wanted};
-use nicety_runner::{Event, Observer, RunError};
+use nicety_runner::{Event, GuestSource, Observer, RunError};
 
 use crate::cli::load::LoadArgs;
 use crate::exit::{Exit, Failure};
@@ -62,8 +62,7 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         key,
         naming: Naming::default(),
         engine: args.engine,
-        cache: None,
-        mirror: String::new(),
+        guests: GuestSource::default(),
     };
     let opened = Constant::open(wanted, &signals.stop(), &Silent);
     let mut constant = match opened {

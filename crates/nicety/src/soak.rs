@@ -245,8 +245,7 @@ fn wanted(args: &SoakArgs, plan: Plan, key: CellKey) -> Wanted {
         key,
         naming: args.naming.naming(),
         engine: args.engine,
-        cache: args.cache.clone(),
-        mirror: args.mirror.clone(),
+        guests: args.guests.source(),
     }
 }
 

@@ -9,7 +9,7 @@ use nicety_model::journey::{Journey, JourneyEnd, TraceLine};
 use nicety_model::plan::PortsError;
 use nicety_model::{Coded, Fps, Note, Plan, ProblemCode};
 use nicety_report::trace as text;
-use nicety_runner::{Follower, RunError, TraceWanted, Tracer};
+use nicety_runner::{Follower, GuestSource, RunError, TraceWanted, Tracer};
 
 use crate::bench::{Preparing, parse};
 use crate::cli::trace::{Only, TraceArgs};
@@ -156,8 +156,11 @@ fn wanted(args: &TraceArgs) -> Result<TraceWanted, Failure> {
         key: soak::cell(&plan, args.cell.as_deref(), FOLLOWS)?,
         plan,
         engine: args.engine,
-        cache: args.cache.clone(),
-        mirror: args.mirror.clone(),
+        guests: GuestSource {
+            cache: args.cache.clone(),
+            mirror: args.mirror.clone(),
+            vmm: args.vmm_path.clone(),
+        },
     })
 }
 

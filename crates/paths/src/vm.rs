@@ -29,9 +29,10 @@ use std::time::Duration;
 use nicety_guests::accel::BOOTS;
 use nicety_guests::virtio;
 use nicety_guests::wire::{Hello, Serve};
-use nicety_guests::{Accelerator, Bundle, QemuError};
+use nicety_guests::{Accelerator, Bundle, CloudHypervisor, QemuError};
 use nicety_host::stat::StatSample;
 use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
+use nicety_model::path::Vmm;
 use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
 use nicety_model::{Note, ResetKind};
 use nicety_netdev::link::LinkCounters;
@@ -74,6 +75,8 @@ pub struct VmPath {
     can_wait: bool,
     /// What the guests are connected by.
     by: (VmNic, VmSwitch),
+    /// What runs them.
+    vmm: Vmm,
 }
 
 impl VmPath {
@@ -100,6 +103,14 @@ impl VmPath {
     /// [`PathError::Guest`]; [`PathError::Qemu`] when it does not start.
     pub fn check_qemu(spec: &VmSpec, bundle: &Bundle) -> Result<(), PathError> {
         spec::known(spec, bundle)
+    }
+
+    /// Refuses a user's own program where KVM does not work.
+    ///
+    /// # Errors
+    /// [`PathError::Guest`].
+    pub fn check_accelerator(spec: &VmSpec, accelerator: &Accelerator) -> Result<(), PathError> {
+        spec::runs(spec, accelerator)
     }
 
     /// Builds the host's side, boots the guests at the same time, and waits until they forward.
@@ -197,6 +208,7 @@ impl VmPath {
     ) -> Result<Self, PathError> {
         Self::check(spec)?;
         spec::known(spec, bundle)?;
+        spec::runs(spec, accelerator)?;
         let allowed = place::allowed()?;
         let rest = spec::rest(spec, &allowed);
         let HostSide {
@@ -207,6 +219,10 @@ impl VmPath {
             sockets,
             dir,
         } = host_side::build(spec, serve.is_empty())?;
+        let dir = match dir {
+            None if spec.vmm.is_some() => Some(RunDir::create()?),
+            dir => dir,
+        };
         let functions = rig.functions.as_ref();
         let functions = functions.filter(|_| spec.ask.nic == VmNic::Sriov);
         let by_program = GuestSwitch::carries_itself(spec.ask.switch, &rig.dut.ns)?;
@@ -214,6 +230,7 @@ impl VmPath {
             spec,
             bundle,
             accelerator,
+            site: (&rig.dut.ns, dir.as_ref()),
             place: Plan {
                 pin: &spec.ask.pin,
                 rest: &rest,
@@ -286,13 +303,14 @@ impl VmPath {
             rig,
             _dir: dir,
             by: (spec.ask.nic, spec.ask.switch),
+            vmm: spec.ask.vmm,
             between,
             order,
             guests,
         })
     }
 
-    /// Process numbers of the guests' QEMUs.
+    /// Process numbers of the guests' machines.
     pub fn qemus(&self) -> Vec<u32> {
         self.guests.iter().map(|guest| guest.id).collect()
     }
@@ -374,7 +392,11 @@ fn describe(
             guest: name.to_string(),
             nic: ask.nic.to_string(),
             kernel: hello.release.clone(),
-            qemu: bundle.emulator.version.to_string(),
+            qemu: match &spec.vmm {
+                None => Some(bundle.emulator.version.to_string()),
+                Some(_) => None,
+            },
+            vmm: spec.vmm.as_ref().map(CloudHypervisor::described),
             accelerator: accelerator.to_string(),
             nics: nics.collect(),
         };
@@ -463,7 +485,8 @@ impl Path for VmPath {
     }
 
     fn resettable(&self) -> Option<&dyn Resettable> {
-        Some(self)
+        // Another machine takes the place of one that is reset, with other threads.
+        (self.vmm == Vmm::Qemu).then_some(self as &dyn Resettable)
     }
 
     fn kernels(&self) -> Option<&dyn Kernels> {

@@ -3,8 +3,6 @@
 mod interval;
 mod search;
 
-use std::path::PathBuf;
-
 use nicety_fate::{Fates, Refusal};
 use nicety_host::fingerprint::{self, Measurer};
 use nicety_host::placement::Placement;
@@ -20,7 +18,7 @@ use nicety_trial::Trials;
 use crate::engines::Engines;
 use crate::error::RunError;
 use crate::event::Observer;
-use crate::guests::Guests;
+use crate::guests::{GuestSource, Guests};
 use crate::machine::Machine;
 use crate::paths::Paths;
 use crate::setup_error::SetupError;
@@ -40,10 +38,8 @@ pub struct Wanted {
     pub naming: Naming,
     /// What sends and counts.
     pub engine: EngineChoice,
-    /// Where QEMU and a kernel are kept; the user's own cache when absent.
-    pub cache: Option<PathBuf>,
-    /// Debian mirror they are fetched from.
-    pub mirror: String,
+    /// Where the parts of guests come from.
+    pub guests: GuestSource,
 }
 
 /// A machine that can load a path.
@@ -81,8 +77,7 @@ impl Constant {
             key,
             naming,
             engine,
-            cache,
-            mirror,
+            guests,
         } = wanted;
         setup::rights(&plan, engine)?;
         // Facts first: some are hidden once the user namespace is entered.
@@ -94,12 +89,12 @@ impl Constant {
         host.name(naming);
         let ports = plan.paths.iter().flat_map(PathPlan::interfaces).flatten();
         fingerprint::add_interfaces(&mut host, ports);
-        let guests = Guests::prepare(&plan, cache, mirror, observer);
+        let guests = Guests::prepare(&plan, guests, observer);
         let (privileged, given_up) = setup::acquire(&plan.paths)?;
         host.privileged = privileged;
         nicety_paths::sweep();
         setup::check_ports(&plan, stop, observer)?;
-        let mut notes: Vec<Note> = given_up.into_iter().chain(guests.note()).collect();
+        let mut notes: Vec<Note> = given_up.into_iter().chain(guests.notes()).collect();
         let placement = setup::placement(&plan.paths)?;
         let (machine, unwatched) = Machine::new(placement, stop);
         if stop.is_set() {

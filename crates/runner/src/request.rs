@@ -9,6 +9,8 @@ use nicety_model::{EngineChoice, Plan};
 use nicety_port::probes::Stamps;
 use nicety_store::StoreError;
 
+use crate::guests::GuestSource;
+
 /// A run that is asked for.
 #[derive(Debug)]
 pub struct Request {
@@ -24,10 +26,8 @@ pub struct Request {
     pub engine: EngineChoice,
     /// Whose time stamps latency is taken with.
     pub stamps: Stamps,
-    /// Where QEMU and a kernel are kept; the user's own cache when absent.
-    pub cache: Option<PathBuf>,
-    /// Debian mirror they are fetched from.
-    pub mirror: String,
+    /// Where the parts of guests come from.
+    pub guests: GuestSource,
 }
 
 /// A new run directory, or one to go on with.

@@ -3,7 +3,6 @@
 //! Path, ports and engine are those that a bench run of the same plan would have. The programs are those that tell
 //! how long frames are where ([`Hops`]), here for every frame. Guests on the path run them too.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use nicety_account::journey::{Burst, join};
@@ -20,7 +19,7 @@ use nicety_trial::{DRAIN_MAX, DRAIN_QUIET, Following};
 use crate::engines::Engines;
 use crate::error::RunError;
 use crate::event::Observer;
-use crate::guests::Guests;
+use crate::guests::{GuestSource, Guests};
 use crate::paths::Paths;
 use crate::setup_error::SetupError;
 use crate::{fates, setup};
@@ -34,10 +33,8 @@ pub struct TraceWanted {
     pub key: CellKey,
     /// What sends and counts.
     pub engine: EngineChoice,
-    /// Where QEMU and a kernel are kept; the user's own cache when absent.
-    pub cache: Option<PathBuf>,
-    /// Debian mirror they are fetched from.
-    pub mirror: String,
+    /// Where the parts of guests come from.
+    pub guests: GuestSource,
 }
 
 /// A path, an engine on it, and the programs.
@@ -85,13 +82,12 @@ impl Tracer {
             plan,
             key,
             engine,
-            cache,
-            mirror,
+            guests,
         } = wanted;
         // Before anything is built: most users may not load them.
         Hops::new(1, TesterPorts::default()).map_err(RunError::Trace)?;
         setup::rights(&plan, engine)?;
-        let guests = Guests::prepare(&plan, cache, mirror, observer);
+        let guests = Guests::prepare(&plan, guests, observer);
         setup::acquire(&plan.paths)?;
         nicety_paths::sweep();
         let placement = setup::placement(&plan.paths)?;

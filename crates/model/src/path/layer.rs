@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{KIND, PathSpec};
 
 /// Values that stand for the same as none at all.
-const NEUTRAL: [(&str, &str); 12] = [
+const NEUTRAL: [(&str, &str); 13] = [
     ("rules", "0"),
     ("nat", "none"),
     ("flowtable", "off"),
@@ -18,6 +18,7 @@ const NEUTRAL: [(&str, &str); 12] = [
     ("ioeventfd", "on"),
     ("rss", "off"),
     ("iommu", "off"),
+    ("vmm", "qemu"),
 ];
 
 /// What one path has and another has not.

@@ -138,9 +138,9 @@ fn guests() -> impl Strategy<Value = VmParams> {
     let pin = prop::option::of(prop::collection::vec(0u32..=8191, 1..5));
     let numbers = [(); 7].map(|()| number());
     let switches = [(); 6].map(|()| one(&OnOff::ALL));
-    let options = (one(&VmMachine::ALL), switches);
+    let options = (one(&VmMachine::ALL), one(&Vmm::ALL), switches);
     (connected, pin, numbers, options).prop_map(|(connected, pin, numbers, options)| {
-        let (machine, switches) = options;
+        let (machine, vmm, switches) = options;
         let [packed, indirect_desc, mrg_rxbuf, ioeventfd, rss, iommu] = switches;
         let (guest, nic, pf, switch, tagging, vdev, accel) = connected;
         let [cores, host_queues, vcpus, queues, ring, vms, sndbuf] = numbers;
@@ -167,6 +167,7 @@ fn guests() -> impl Strategy<Value = VmParams> {
             ioeventfd,
             rss,
             iommu,
+            vmm,
         }
     })
 }

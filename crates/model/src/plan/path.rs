@@ -7,7 +7,7 @@ use toml::Spanned;
 use crate::keywords::keywords;
 use crate::path::{
     Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff,
-    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
+    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic, Vmm,
 };
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
@@ -73,7 +73,7 @@ impl PathKind {
             Self::Bond | Self::Team => "kind aggregation",
             Self::Vm => {
                 "kind guest nic pf switch tagging vdev cores host_queues vcpus pin queues ring sndbuf vms accel \
-                 machine packed indirect_desc mrg_rxbuf ioeventfd rss iommu"
+                 machine packed indirect_desc mrg_rxbuf ioeventfd rss iommu vmm"
             }
         };
         keys.split(' ').collect()
@@ -230,6 +230,9 @@ pub struct PathParams {
     /// Whether an IOMMU is between virtio devices and the guest's memory: `on` or `off` (when absent).
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub iommu: List<OnOff>,
+    /// The program that runs a virtual machine: `qemu` (when absent), or `cloud-hypervisor`, your own one.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub vmm: List<Vmm>,
 }
 
 /// Name of an interface.

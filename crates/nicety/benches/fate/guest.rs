@@ -87,6 +87,7 @@ fn machine() -> VmSpec {
         switch_cpus: Vec::new(),
         stations: vec![stations],
         neighbours: 0,
+        vmm: None,
         tester_cpus: Vec::new(),
         boot_limit: BOOT,
     }

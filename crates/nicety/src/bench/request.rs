@@ -58,8 +58,7 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
         time_box: args.time_box.or(usual),
         engine: args.engine,
         stamps: args.stamps,
-        cache: args.cache.clone(),
-        mirror: args.mirror.clone(),
+        guests: args.guests.source(),
     };
     Ok(Request {
         run,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_model::curve::{MAX_LOAD_PERCENT, WHOLE_CURVE};
 use nicety_model::mix::MixError;
 use nicety_model::plan::Preset;
@@ -13,6 +12,7 @@ use nicety_model::recovery::{MAX_OVERLOAD, MIN_OVERLOAD};
 use nicety_model::{EngineChoice, FateMode, Mix, Verdict};
 use nicety_port::probes::Stamps;
 
+use super::guest_args::GuestArgs;
 use super::output::FormatArgs;
 use super::{NamingArgs, SECOND, heading, listen, parsed, runs, time, words};
 
@@ -80,13 +80,9 @@ pub struct BenchArgs {
     /// Use this seed for the random order of cells, to repeat a run exactly.
     #[arg(long, value_name = "N", value_parser = seed, help_heading = heading::HOW)]
     pub seed: Option<u64>,
-    /// Keep QEMU and the kernel of guests (kind = "vm") here. They are fetched once (150 MB).
-    /// Default: $XDG_CACHE_HOME/nicety, else ~/.cache/nicety.
-    #[arg(long, value_name = "DIR", help_heading = heading::GUESTS)]
-    pub cache: Option<PathBuf>,
-    /// Fetch them from this Debian mirror.
-    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror, help_heading = heading::GUESTS)]
-    pub mirror: String,
+    /// Where the parts of guests come from.
+    #[command(flatten)]
+    pub guests: GuestArgs,
     /// Write the results to this directory, which must be new or empty. Default: a new one in runs/.
     #[arg(short, long, value_name = "DIR", conflicts_with = "resume", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,

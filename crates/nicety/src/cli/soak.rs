@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_model::soak::{LoadWish, LoadWishError};
 use nicety_model::{EngineChoice, FateMode};
 
+use super::guest_args::GuestArgs;
 use super::{HOUR, NamingArgs, SECOND, heading, time, words};
 
 /// Below the help of `nicety soak`.
@@ -54,13 +54,9 @@ pub struct SoakArgs {
     /// Follow every lost frame to where the kernel drops it.
     #[arg(long, value_name = "MODE", default_value = "auto", value_parser = words::SOAK_FATE, help_heading = heading::HOW)]
     pub fate: FateMode,
-    /// Keep QEMU and the kernel of guests (kind = "vm") here. They are fetched once (150 MB).
-    /// Default: $XDG_CACHE_HOME/nicety, else ~/.cache/nicety.
-    #[arg(long, value_name = "DIR", help_heading = heading::GUESTS)]
-    pub cache: Option<PathBuf>,
-    /// Fetch them from this Debian mirror.
-    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror, help_heading = heading::GUESTS)]
-    pub mirror: String,
+    /// Where the parts of guests come from.
+    #[command(flatten)]
+    pub guests: GuestArgs,
     /// Write the results to this directory, which must be new or empty. Default: a new one in runs/.
     #[arg(short, long, value_name = "DIR", conflicts_with = "resume", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,

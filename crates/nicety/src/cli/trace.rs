@@ -73,6 +73,9 @@ pub struct TraceArgs {
     /// Fetch them from this Debian mirror.
     #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror, requires = "plan", help_heading = heading::GUESTS)]
     pub mirror: String,
+    /// Run guests that ask for it (vmm = "cloud-hypervisor") on this program. Default: the one in PATH.
+    #[arg(long, value_name = "FILE", requires = "plan", help_heading = heading::GUESTS)]
+    pub vmm_path: Option<PathBuf>,
     /// Print a line of JSON for each frame and for the summary.
     #[arg(short, long, help_heading = heading::OUTPUT)]
     pub json: bool,

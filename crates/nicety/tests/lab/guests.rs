@@ -1,7 +1,7 @@
 //! Paths through guests: `kind = "vm"`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -243,6 +243,119 @@ fn guests_under_kvm_with_vhost() {
     // Frames came with the tag that the sub-interface wants.
     assert!(ended.stdout.contains("tagged 0 d0."), "{ended:?}");
     assert!(ended.stdout.contains("tagged 1\n"), "{ended:?}");
+}
+
+/// Names a Cloud Hypervisor for the tests, where PATH has none.
+const OWN_VMM: &str = "NICETY_TEST_CLOUD_HYPERVISOR";
+
+/// The user's own program runs guests in the lab, whose KVM it needs: frames, sockets and the threads that carry them.
+#[test]
+fn guests_on_a_program_of_the_users_own() {
+    let test = "guests_on_a_program_of_the_users_own";
+    let _alone = alone();
+    let Some(vmm) = own_vmm() else {
+        println!("SKIP {test}: there is no cloud-hypervisor in PATH, and ${OWN_VMM} names none");
+        return;
+    };
+    if !can_boot_once(test) {
+        return;
+    }
+    let dir = open_dir();
+    let out = dir.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let path = "[[path]]\nkind = \"vm\"\nvmm = \"cloud-hypervisor\"\n";
+    let sockets = "[[sockets]]\ntest = \"tcp_rr\"\ntime = \"1s\"\n";
+    let plan = format!("{HEAD}{path}nic = [\"virtio-net\", \"macvtap\"]\n{sockets}");
+    fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let cache = cache();
+    let (cache, share) = (cache.to_str().unwrap(), out.to_str().unwrap());
+    let lab_words = ["--fresh", "--cpus", "2", "--out", share, "--"];
+    let bench = ["nicety", "bench", "plan.toml", "--engine", "af_packet"];
+    let more = ["--out", "out/run", "--cache", cache, "--vmm-path"];
+    let words = [
+        &lab_words[..],
+        &bench[..],
+        &more[..],
+        &[vmm.to_str().unwrap()],
+    ]
+    .concat();
+    let ended = lab("run", &words).dir(dir.path()).limit(RUN).run();
+    let run = out.join("run");
+    let meta = meta(&run);
+    assert_eq!(
+        meta["skipped"].as_array().map_or(0, Vec::len),
+        0,
+        "{ended:?}"
+    );
+    let notes = meta["notes"].to_string();
+    for words in [
+        "N061",
+        "cloud-hypervisor ",
+        "nic0_qp0 free on CPU",
+        " and KVM: eth0 virtio_net x1",
+    ] {
+        assert!(notes.contains(words), "{words}: {notes}");
+    }
+    assert!(!notes.contains("QEMU"), "{notes}");
+    for nic in ["virtio-net", "macvtap"] {
+        let cell = format!("vm,nic={nic},vmm=cloud-hypervisor/1518/uni");
+        let trials = sent(&run);
+        let trial = trials.iter().find(|trial| trial["cell"] == cell.as_str());
+        let trial = trial.unwrap_or_else(|| panic!("no frames in {cell}: {ended:?}"));
+        for thread in ["guest/nic0_qp0", "guest/nic1_qp0", "guest/vcpu0"] {
+            assert!(trial["cpu"]["who"][thread].is_number(), "{thread}: {trial}");
+        }
+    }
+    let tests = lines(&run.join("sockets.jsonl"));
+    assert_eq!(tests.len(), 2, "{ended:?}");
+    for test in &tests {
+        assert_eq!(test["ending"], "complete", "{test}");
+        let answered = test["client"]["transactions"].as_u64();
+        assert!(answered > Some(0), "{test}");
+    }
+}
+
+fn own_vmm() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os(OWN_VMM) {
+        return Some(named.into());
+    }
+    let searched = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&searched).map(|dir| dir.join("cloud-hypervisor"));
+    files.find(|file| file.is_file())
+}
+
+#[test]
+fn a_program_of_the_users_own_that_is_not_there_is_told() {
+    let test = "a_program_of_the_users_own_that_is_not_there_is_told";
+    let _alone = alone();
+    if !can_boot_once(test) {
+        return;
+    }
+    let plan = format!("{HEAD}[[path]]\nkind = \"vm\"\nvmm = \"cloud-hypervisor\"\n");
+    for (program, why) in [
+        (
+            "/nowhere/vmm",
+            "run /nowhere/vmm: No such file or directory (os error 2)",
+        ),
+        ("/bin/true", "/bin/true is no cloud-hypervisor"),
+    ] {
+        let dir = open_dir();
+        fs::write(dir.path().join("plan.toml"), &plan).unwrap();
+        let cache = cache();
+        let cache = cache.to_str().unwrap();
+        let words = ["bench", "plan.toml", "--out", "run", "--cache", cache];
+        let ended = nicety(words.iter().chain(&["--vmm-path", program]))
+            .dir(dir.path())
+            .limit(RUN);
+        ended.run().assert_code(3);
+        let skipped = meta(&dir.path().join("run"))["skipped"][0].clone();
+        assert_eq!(skipped["reason"], why);
+        let remedy = skipped["remedy"].as_str().unwrap();
+        assert!(
+            remedy.starts_with("name yours with --vmm-path FILE, or put it in PATH"),
+            "{remedy}"
+        );
+    }
 }
 
 /// A running bench with a guest that has carried frames, and its QEMU.

@@ -1,32 +1,41 @@
 //! One running guest, from the host's side.
 
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nicety_guests::channel::{Channel, Missed};
+use nicety_guests::cloud_hypervisor::{self, CloudHypervisor};
 use nicety_guests::console::last_lines;
 use nicety_guests::devices::{self, Backend};
+use nicety_guests::initramfs::Initramfs;
 use nicety_guests::initramfs::{self, Contents};
 use nicety_guests::machine;
 use nicety_guests::virtio;
+use nicety_guests::vsock;
 use nicety_guests::wire::{CONFIG, GuestConfig, Hello, Report, Serve};
 use nicety_guests::{Accelerator, Bundle, Machine, MachineSpec, QemuError};
 use nicety_model::Remedy;
+use nicety_netdev::link::Mac;
 use nicety_netdev::net_error::NetError;
-use serde_json::{Value, json};
+use nicety_netdev::netns::NetNs;
+use serde_json::Value;
 
 use super::place::Plan;
 use super::spec::VmSpec;
 use crate::error::PathError;
 use crate::guest::{behind, macs};
 use crate::path::PathThread;
+use crate::run_dir::RunDir;
 
 /// Longest wait for the guest's counters. A guest that has just been overloaded finishes the
 /// frames in its rings first.
 const REPORT_LIMIT: Duration = Duration::from_secs(20);
 const COMMAND_LINE: &str = "console=ttyS0 loglevel=4 panic=-1";
+/// What this program plays in it.
+const PART: &str = "vm";
 
 /// A guest that forwards; killed when dropped.
 #[derive(Debug)]
@@ -50,6 +59,8 @@ pub(super) struct Boot<'a> {
     pub(super) spec: &'a VmSpec,
     pub(super) bundle: &'a Bundle,
     pub(super) accelerator: &'a Accelerator,
+    /// Namespace of its taps, and a directory for the sockets of a machine that has some.
+    pub(super) site: (&'a NetNs, Option<&'a RunDir>),
     /// Where threads go.
     pub(super) place: Plan<'a>,
     /// Module of the guest's driver, where its NICs are virtual functions.
@@ -67,9 +78,21 @@ pub(super) struct Boot<'a> {
 /// A guest that boots; killed when dropped.
 pub(super) struct Starting {
     name: String,
-    inner: Inner,
+    machine: Machine,
+    line: Line,
     threads: Vec<PathThread>,
 }
+
+/// The way to a guest that boots.
+enum Line {
+    /// It is there before the guest.
+    Open(Channel),
+    /// The guest connects to it.
+    Awaited(UnixListener),
+}
+
+/// How often a wait for a guest's connection looks whether its machine has ended.
+const LOOK: Duration = Duration::from_millis(500);
 
 impl Boot<'_> {
     /// Starts guest `number`.
@@ -79,10 +102,6 @@ impl Boot<'_> {
         backends: [Backend; 2],
     ) -> Result<Starting, PathError> {
         let ask = &self.spec.ask;
-        let socket = |e| QemuError::io("make", "the guest's channel", e);
-        let (ours, theirs) = UnixStream::pair().map_err(socket)?;
-        let theirs = OwnedFd::from(theirs);
-        let channel = Channel::new(ours).map_err(socket)?;
         let on_functions = self.function_driver.is_some();
         let stations = behind(self.spec.stations_of(number));
         let macs = match on_functions && ask.vms > 1 {
@@ -98,6 +117,7 @@ impl Boot<'_> {
             ring: ask.ring,
             whole_frames: self.whole_frames,
             serve: self.serve.get(number).cloned(),
+            over_vsock: self.spec.vmm.is_some(),
         };
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;
         let mut modules = vec![
@@ -105,47 +125,96 @@ impl Boot<'_> {
             "bridge",
         ];
         modules.extend(devices::bus_module(ask.machine));
+        modules.extend(config.over_vsock.then_some(vsock::MODULE));
         let initramfs = initramfs::build(&Contents {
             kernel: &self.bundle.kernel,
             modules: &modules,
             files: &[(CONFIG, text.as_slice())],
         })?;
-        let mut arguments = devices::arguments(ask, self.accelerator, &backends, macs, &theirs);
-        arguments.extend(machine::kernel(
-            &self.bundle.kernel.image,
-            &initramfs,
-            &format!(
-                "{COMMAND_LINE}{}",
-                devices::kernel_words(ask, self.accelerator)
-            ),
-            "vm",
-        ));
-        let mut inherit = vec![theirs, initramfs.file.into()];
-        inherit.extend(backends.into_iter().flat_map(Backend::into_queues));
         let name = match ask.vms {
             1 => "guest".to_owned(),
             _ => format!("guest{number}"),
         };
-        let mut machine = Machine::start(
-            &self.bundle.emulator,
-            MachineSpec {
-                name: format!("the {name}"),
-                arguments,
-                inherit,
-                left_in: None,
-            },
-        )?;
-        let vcpus = match machine.qmp() {
-            Some(qmp) => qmp.vcpu_threads()?,
-            None => Vec::new(),
+        let (mut machine, line) = match &self.spec.vmm {
+            None => self.on_qemu(&name, backends, macs, initramfs)?,
+            Some(vmm) => self.on_cloud_hypervisor(vmm, &name, backends, macs, initramfs)?,
         };
+        let vcpus = machine.vcpu_threads(ask.vcpus)?;
         let first = number * ask.vcpus as usize;
-        let threads = self.place.place(&name, first, machine.id(), &vcpus)?;
+        let process = (machine.id(), ask.vmm);
+        let threads = self.place.place(&name, first, process, &vcpus)?;
         Ok(Starting {
             name,
-            inner: Inner { machine, channel },
+            machine,
+            line,
             threads,
         })
+    }
+
+    fn on_qemu(
+        &self,
+        name: &str,
+        backends: [Backend; 2],
+        macs: [Mac; 2],
+        initramfs: Initramfs,
+    ) -> Result<(Machine, Line), PathError> {
+        let ask = &self.spec.ask;
+        let socket = |e| QemuError::io("make", "the guest's channel", e);
+        let (ours, theirs) = UnixStream::pair().map_err(socket)?;
+        let theirs = OwnedFd::from(theirs);
+        let channel = Channel::new(ours).map_err(socket)?;
+        let words = devices::kernel_words(ask, self.accelerator);
+        let mut arguments = devices::arguments(ask, self.accelerator, &backends, macs, &theirs);
+        arguments.extend(machine::kernel(
+            &self.bundle.kernel.image,
+            &initramfs,
+            &format!("{COMMAND_LINE}{words}"),
+            PART,
+        ));
+        let spec = machine_spec(name, arguments, vec![theirs], backends, initramfs);
+        let machine = Machine::start(&self.bundle.emulator, spec)?;
+        Ok((machine, Line::Open(channel)))
+    }
+
+    fn on_cloud_hypervisor(
+        &self,
+        vmm: &CloudHypervisor,
+        name: &str,
+        backends: [Backend; 2],
+        macs: [Mac; 2],
+        initramfs: Initramfs,
+    ) -> Result<(Machine, Line), PathError> {
+        let (ns, dir) = self.site;
+        let dir = dir.ok_or(PathError::Stopped)?;
+        let vsock = dir.file(&format!("{name}.vsock"));
+        let listener = vsock::listen(&vsock).map_err(|e| QemuError::io("make", &vsock, e))?;
+        let mut arguments = cloud_hypervisor::arguments(&self.spec.ask, &backends, macs, &vsock);
+        arguments.extend(cloud_hypervisor::kernel(
+            &self.bundle.kernel.image,
+            &initramfs,
+            machine::command_line(COMMAND_LINE, &initramfs, PART),
+        ));
+        let spec = machine_spec(name, arguments, Vec::new(), backends, initramfs);
+        let api = dir.file(&format!("{name}.api"));
+        let machine = Machine::on_cloud_hypervisor(vmm, spec, ns, &api)?;
+        Ok((machine, Line::Awaited(listener)))
+    }
+}
+
+fn machine_spec(
+    name: &str,
+    arguments: Vec<OsString>,
+    mut inherit: Vec<OwnedFd>,
+    backends: [Backend; 2],
+    initramfs: Initramfs,
+) -> MachineSpec {
+    inherit.push(initramfs.file.into());
+    inherit.extend(backends.into_iter().flat_map(Backend::into_queues));
+    MachineSpec {
+        name: format!("the {name}"),
+        arguments,
+        inherit,
+        left_in: None,
     }
 }
 
@@ -154,22 +223,28 @@ impl Starting {
     pub(super) fn finish(self, boot: &Boot<'_>) -> Result<Guest, PathError> {
         let Self {
             name,
-            mut inner,
+            mut machine,
+            line,
             mut threads,
         } = self;
-        let Inner { machine, channel } = &mut inner;
         let id = machine.id();
         let limit = boot.spec.boot_limit;
-        let hello = channel
-            .hello(limit, boot.stopped)
-            .map_err(|missed| match missed {
-                Missed::Stopped => PathError::Stopped,
-                Missed::Late => machine.late("its hello", limit).into(),
-                Missed::Gone(e) => {
-                    let other = QemuError::io("read from", "the guest", e);
-                    machine.why_ended("its hello", other).into()
-                }
-            })?;
+        let channel = match line {
+            Line::Open(channel) => Ok(channel),
+            Line::Awaited(listener) => connected(&mut machine, &listener, limit, boot.stopped)?,
+        };
+        let hello = channel.and_then(|mut channel| {
+            let hello = channel.hello(limit, boot.stopped)?;
+            Ok((channel, hello))
+        });
+        let (channel, hello) = hello.map_err(|missed| match missed {
+            Missed::Stopped => PathError::Stopped,
+            Missed::Late => machine.late("its hello", limit).into(),
+            Missed::Gone(e) => {
+                let other = QemuError::io("read from", "the guest", e);
+                machine.why_ended("its hello", other).into()
+            }
+        })?;
         let differs = |nic| virtio::differs(&boot.spec.ask.virtio, nic);
         if let Some((key, why)) = hello.nics.iter().find_map(differs) {
             return Err(PathError::Guest {
@@ -181,6 +256,8 @@ impl Starting {
             });
         }
         threads.extend(boot.place.place_vhost(&name, id)?);
+        threads.extend(boot.place.place_carriers(&name, id)?);
+        let inner = Inner { machine, channel };
         Ok(Guest {
             inner: Mutex::new(inner),
             name,
@@ -188,6 +265,26 @@ impl Starting {
             hello,
             threads,
         })
+    }
+}
+
+/// Waits until a guest that boots has connected, unless its machine ends first.
+fn connected(
+    machine: &mut Machine,
+    listener: &UnixListener,
+    limit: Duration,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Result<Channel, Missed>, QemuError> {
+    let end = Instant::now() + limit;
+    loop {
+        match Channel::accept(listener, LOOK, stopped) {
+            Err(Missed::Late) if Instant::now() < end => {}
+            accepted => return Ok(accepted),
+        }
+        if machine.ended()?.is_some() {
+            let late = machine.late("its hello", limit);
+            return Err(machine.why_ended("its hello", late));
+        }
     }
 }
 
@@ -224,32 +321,23 @@ impl Guest {
 
     /// Stops its virtual CPUs; whether they stand.
     pub(super) fn stop(&self) -> bool {
-        self.command("stop")
+        self.stand(true)
     }
 
     /// Lets them go on; whether they do.
     pub(super) fn go_on(&self) -> bool {
-        self.command("cont")
+        self.stand(false)
     }
 
     /// Presses its reset button. It boots again, and forwards as it did.
     pub(super) fn reset(&self) -> Result<(), QemuError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(qmp) = inner.machine.qmp() else {
-            return Err(QemuError::answer("QEMU's monitor", "none".to_owned()));
-        };
-        // QEMU was told to end with the guest that reboots.
-        qmp.execute("set-action", &json!({"reboot": "reset"}))?;
-        qmp.execute("system_reset", &json!({})).map(drop)
+        inner.machine.reset()
     }
 
-    fn command(&self, command: &str) -> bool {
+    fn stand(&self, still: bool) -> bool {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = inner
-            .machine
-            .qmp()
-            .map(|qmp| qmp.execute(command, &json!({})));
-        done.is_some_and(|answer| answer.is_ok())
+        inner.machine.stand(still).is_ok()
     }
 
     /// The guest's counters now.

@@ -3,8 +3,10 @@
 use std::fs;
 
 use nicety_guests::QemuError;
+use nicety_guests::cloud_hypervisor::carries;
 use nicety_host::roots::ProcRoot;
 use nicety_host::tasks;
+use nicety_model::path::Vmm;
 use nicety_netdev::cpu_set;
 use nicety_netdev::napi::NapiThread;
 use rustix::process::Pid;
@@ -25,17 +27,17 @@ pub(super) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Places the threads of the QEMU process `qemu`, of which `vcpus` are the virtual CPUs' of
+    /// Places the threads of the process `machine`, of which `vcpus` are the virtual CPUs' of
     /// `guest`, the first of them number `first` of all guests'. Returns those that do the path's
-    /// work.
+    /// work: of QEMU its main thread too.
     pub(super) fn place(
         &self,
         guest: &str,
         first: usize,
-        qemu: u32,
+        (machine, vmm): (u32, Vmm),
         vcpus: &[i32],
     ) -> Result<Vec<PathThread>, QemuError> {
-        for task in tasks_of(qemu)? {
+        for task in tasks_of(machine)? {
             if !vcpus.contains(&task) {
                 set(task, self.rest)?;
             }
@@ -48,7 +50,25 @@ impl Plan<'_> {
             let name = format!("{guest}/vcpu{number}");
             placed.push(read_back(name, *task, pinned)?);
         }
-        placed.push(read_back(format!("{guest}/qemu"), qemu as i32, None)?);
+        if vmm == Vmm::Qemu {
+            placed.push(read_back(format!("{guest}/qemu"), machine as i32, None)?);
+        }
+        Ok(placed)
+    }
+
+    /// Places the threads of Cloud Hypervisor that carry frames, which are there once the guest's driver is.
+    pub(super) fn place_carriers(
+        &self,
+        guest: &str,
+        machine: u32,
+    ) -> Result<Vec<PathThread>, QemuError> {
+        let mut placed = Vec::new();
+        let tasks = tasks::of_process(&ProcRoot::live(), machine).into_iter();
+        for task in tasks.filter(|task| carries(&task.name)) {
+            set(task.tid as i32, self.rest)?;
+            let name = format!("{guest}/{}", task.name);
+            placed.push(read_back(name, task.tid as i32, None)?);
+        }
         Ok(placed)
     }
 
@@ -76,9 +96,13 @@ fn tasks_of(process: u32) -> Result<Vec<i32>, QemuError> {
 
 fn set(task: i32, cpus: &[u32]) -> Result<(), QemuError> {
     match cpu_set::pin(Pid::from_raw(task), cpus) {
-        // Helpers of QEMU come and go.
+        // Helpers come and go.
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(e) => Err(QemuError::io("place", format!("QEMU's thread {task}"), e)),
+        Err(e) => Err(QemuError::io(
+            "place",
+            format!("the machine's thread {task}"),
+            e,
+        )),
     }
 }
 

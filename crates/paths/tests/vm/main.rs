@@ -138,6 +138,7 @@ fn spec(words: &[(&str, &str)]) -> VmSpec {
         switch_cpus: vec![1],
         stations: stations().to_vec(),
         neighbours: 0,
+        vmm: None,
         tester_cpus: Vec::new(),
         boot_limit: BOOT,
     }
