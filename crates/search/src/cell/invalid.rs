@@ -15,6 +15,10 @@ const NEAR_BEST: f64 = 0.9;
 /// Frames that the sender had to send in haste do not make half of a trial's.
 const OVERWHELMED: f64 = 0.5;
 
+/// Share of what a trial offered without loss that the search does not go below because later ones offer less: the
+/// path has carried it. A sender that is stopped for a share of its time offers less of every load, however low.
+const KEPT: f64 = 0.8;
+
 impl Cell {
     /// An invalid trial is not loss, with one exception: if most frames were lost although fewer
     /// than intended were sent, the intended load is too much.
@@ -22,7 +26,7 @@ impl Cell {
     /// Any other trial is run again. Then the search gets the tester's limit, or the trial is given
     /// up. A load that the tester has offered before is not its limit: a disturbance stopped it. The
     /// second time it counts as the load that was sent, the search goes on below, and the result
-    /// says that it may be too low.
+    /// says that it may be too low. It does not go far below what a trial has offered without loss.
     pub(super) fn invalid(&mut self, record: &TrialRecord, step: &Step) {
         if let Validity::LoadMissed { .. } = record.validity {
             let offered = record.pacing.offered_fps;
@@ -83,6 +87,13 @@ impl Cell {
                 self.searched(record);
                 return;
             }
+            if step.load.0 <= self.kept() {
+                let mut seen = self.seen(record);
+                seen.iter_mut().for_each(|seen| seen.load = step.load);
+                self.search.observe_goals(&seen);
+                self.after_search();
+                return;
+            }
         }
         match self.stage() {
             Stage::WarmUp => {}
@@ -93,7 +104,7 @@ impl Cell {
                     _ if at_its_best || disturbed => record.pacing.offered_fps,
                     _ => self.reached,
                 };
-                self.search.cap(Fps(managed.min(below)));
+                self.search.cap(Fps(managed.min(below).max(self.kept())));
                 let load_fps = step.load;
                 self.notes
                     .push(SearchNote::LoadsLeftOut { load_fps, why }.into());
@@ -123,6 +134,11 @@ impl Cell {
             Stage::Fate(number) => self.stage = Stage::Fate(number + 1),
             Stage::Burst | Stage::Recovery | Stage::Reset | Stage::Ended => {}
         }
+    }
+
+    /// Load that the path is known to carry, because more was offered and nothing lost.
+    fn kept(&self) -> f64 {
+        self.held_up.map_or(0.0, |held| KEPT * held.0)
     }
 
     /// Whether the path had too much in a trial that missed its load.

@@ -257,6 +257,40 @@ fn a_sender_held_up_more_and_less_ends_coupled() {
     }
 }
 
+/// A sender that something else stops for half of the time, whatever the load: the search does not follow it down.
+#[test]
+fn a_sender_stopped_for_half_of_the_time_keeps_what_was_carried() {
+    for preset in [Preset::Std, Preset::Robust] {
+        let mut cell = Cell::new(plan(preset)).unwrap();
+        let mut best: f64 = 0.0;
+        run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+            let offered = 0.45 * record.load_fps;
+            record.pacing.offered_fps = offered;
+            record.loss_ratio = nicety_model::LossRatio(0.0);
+            record.frames.lost = 0;
+            if let Some(windows) = &mut record.windows {
+                windows.lost.fill(0);
+                windows
+                    .sent
+                    .iter_mut()
+                    .for_each(|sent| *sent = *sent * 45 / 100);
+            }
+            record.validity = Validity::LoadMissed {
+                why: "stopped".to_owned(),
+            };
+            best = best.max(offered);
+        });
+        let result = cell.finish(context());
+        let fps = result.throughput_fps.unwrap();
+        assert!(
+            (0.7 * best..=best).contains(&fps),
+            "{fps} of {best}: {:?}",
+            result.notes
+        );
+        assert_eq!(result.verdict, Verdict::Coupled);
+    }
+}
+
 #[test]
 fn frames_dropped_by_the_tester_are_never_loss() {
     let mut cell = Cell::new(plan(Preset::Std)).unwrap();
