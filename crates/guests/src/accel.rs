@@ -216,6 +216,7 @@ fn boot(
         arguments,
         inherit: Vec::new(),
         left_in: None,
+        ns: None,
     };
     let mut end = Instant::now() + limit;
     if skipped(Instant::now(), end) {

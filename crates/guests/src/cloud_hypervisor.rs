@@ -124,6 +124,8 @@ pub fn arguments(
                 let device = format!("path=/sys/bus/pci/devices/{address}/");
                 words.extend(["--device".to_owned(), device]);
             }
+            // No plan asks for it.
+            Backend::AfXdp(_) => {}
             Backend::Tap { queues, .. } => nics.push(nic(ask, number, mac, &fds(queues))),
             Backend::VhostUser(socket) => {
                 let way = format!(

@@ -31,6 +31,8 @@ pub enum Backend {
     VhostUser(PathBuf),
     /// The hardware itself: PCI address of a virtual function.
     Function(String),
+    /// An interface of the namespace that QEMU runs in, of which it takes all frames by AF_XDP sockets.
+    AfXdp(String),
 }
 
 impl Backend {
@@ -38,7 +40,7 @@ impl Backend {
     pub fn into_queues(self) -> Vec<OwnedFd> {
         match self {
             Self::Tap { queues, .. } => queues,
-            Self::VhostUser(_) | Self::Function(_) => Vec::new(),
+            Self::VhostUser(_) | Self::Function(_) | Self::AfXdp(_) => Vec::new(),
         }
     }
 }
@@ -88,6 +90,11 @@ pub fn arguments(
             Backend::VhostUser(socket) => {
                 add(&["-chardev", &vhost_user_socket(number, socket)]);
                 add(&["-netdev", &vhost_user(number, ask.queues)]);
+                add(&["-device", &device(ask, number, mac)]);
+            }
+            Backend::AfXdp(interface) => {
+                let netdev = format!("af-xdp,id=net{number},ifname={interface},queues=1");
+                add(&["-netdev", &netdev]);
                 add(&["-device", &device(ask, number, mac)]);
             }
             Backend::Function(address) => {

@@ -1,6 +1,8 @@
 //! A virtual machine's process that does not outlive the one that started it.
 #![allow(unsafe_code)] // edge: what the child does between fork and exec
 
+mod monitor;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -15,7 +17,6 @@ use nicety_host::roots::ProcRoot;
 use nicety_host::tasks;
 use nicety_netdev::netns::NetNs;
 use rustix::thread::LinkNameSpaceType;
-use serde_json::json;
 
 use crate::cloud_hypervisor::{Api, CloudHypervisor};
 use crate::console::{Console, last_lines};
@@ -23,6 +24,7 @@ use crate::emulator::Emulator;
 use crate::error::QemuError;
 use crate::initramfs::Initramfs;
 use crate::qmp::Qmp;
+use monitor::{Monitor, none};
 
 /// QEMU answers its monitor as soon as the machine is built, Cloud Hypervisor even before; long on a busy
 /// host only.
@@ -40,6 +42,8 @@ pub struct MachineSpec {
     /// Directory of a machine that is left running: its monitor is a socket there and its
     /// console a file. Absent for a machine that ends with the process that starts it.
     pub left_in: Option<PathBuf>,
+    /// Namespace that it runs in; the caller's when absent.
+    pub ns: Option<NetNs>,
 }
 
 /// Name of the monitor's socket of a machine that is left running.
@@ -59,13 +63,6 @@ pub struct Machine {
     left_in: Option<PathBuf>,
     monitor: Option<Monitor>,
     kept: bool,
-}
-
-/// What a machine takes orders by.
-#[derive(Debug)]
-enum Monitor {
-    Qmp(Qmp),
-    Api(Api),
 }
 
 impl Machine {
@@ -126,7 +123,7 @@ impl Machine {
             let log = File::create(&path).map_err(|e| QemuError::io("create", &path, e))?;
             command.stdout(log.try_clone().map_err(error)?).stderr(log);
         }
-        before_exec(&mut command, inherit, None);
+        before_exec(&mut command, inherit, spec.ns);
         let mut child = match &spec.left_in {
             Some(_) => command.spawn(),
             None => child::spawn(command),
@@ -150,15 +147,13 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Starts Cloud Hypervisor in the namespace of its taps, whose MTU it reads by their names. `api` is a
-    /// path for its socket. It is killed by the kernel when this process ends.
+    /// Starts Cloud Hypervisor. `api` is a path for its socket. It is killed by the kernel when this process ends.
     ///
     /// # Errors
     /// [`QemuError::Ended`] with what it said.
     pub fn on_cloud_hypervisor(
         vmm: &CloudHypervisor,
         spec: MachineSpec,
-        ns: &NetNs,
         api: &Path,
     ) -> Result<Self, QemuError> {
         let error = |e| QemuError::io("start", vmm.program(), e);
@@ -175,7 +170,7 @@ impl Machine {
             .stderr(Stdio::piped());
         let mut inherit: Vec<RawFd> = spec.inherit.iter().map(AsRawFd::as_raw_fd).collect();
         inherit.push(listener.as_raw_fd());
-        before_exec(&mut command, inherit, Some(ns.clone()));
+        before_exec(&mut command, inherit, spec.ns);
         let mut child = child::spawn(command).map_err(error)?;
         drop((listener, spec.inherit));
         let mut machine = Self {
@@ -213,12 +208,9 @@ impl Machine {
             if let Some(threads) = (0..count).map(thread).collect() {
                 return Ok(threads);
             }
-            let late = self.late("its virtual CPUs", MONITOR_LIMIT);
-            if self.ended()?.is_some() {
+            if self.ended()?.is_some() || Instant::now() > end {
+                let late = self.late("its virtual CPUs", MONITOR_LIMIT);
                 return Err(self.why_ended("its virtual CPUs", late));
-            }
-            if Instant::now() > end {
-                return Err(late);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -229,27 +221,15 @@ impl Machine {
     /// # Errors
     /// What the monitor says, or that it does not answer.
     pub fn stand(&mut self, still: bool) -> Result<(), QemuError> {
-        match &mut self.monitor {
-            Some(Monitor::Qmp(qmp)) => {
-                let command = if still { "stop" } else { "cont" };
-                qmp.execute(command, &json!({})).map(drop)
-            }
-            Some(Monitor::Api(api)) => api.put(if still { "vm.pause" } else { "vm.resume" }),
-            None => Err(no_monitor()),
-        }
+        self.monitor.as_mut().ok_or_else(none)?.stand(still)
     }
 
     /// Presses its reset button. Its guest boots again.
     ///
     /// # Errors
-    /// What the monitor says; for Cloud Hypervisor, which makes another machine then.
+    /// What the monitor says; always of Cloud Hypervisor, which makes another machine then.
     pub fn reset(&mut self) -> Result<(), QemuError> {
-        let Some(Monitor::Qmp(qmp)) = &mut self.monitor else {
-            return Err(no_monitor());
-        };
-        // QEMU was told to end with the guest that reboots.
-        qmp.execute("set-action", &json!({"reboot": "reset"}))?;
-        qmp.execute("system_reset", &json!({})).map(drop)
+        self.monitor.as_mut().ok_or_else(none)?.reset()
     }
 
     /// Its process id.
@@ -347,7 +327,7 @@ pub fn command_line(words: &str, initramfs: &Initramfs, part: &str) -> String {
 
 /// Kernel, initramfs and command line for QEMU of a guest in which this program plays `part`.
 pub fn kernel(
-    image: &std::path::Path,
+    image: &Path,
     initramfs: &Initramfs,
     command_line: &str,
     part: &str,
@@ -364,7 +344,7 @@ pub fn kernel(
 }
 
 /// An option with a path as its last part; QEMU wants commas doubled.
-pub fn path_argument(option: &str, path: &std::path::Path) -> OsString {
+pub fn path_argument(option: &str, path: &Path) -> OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let mut bytes = option.as_bytes().to_vec();
     for byte in path.as_os_str().as_bytes() {
@@ -376,18 +356,13 @@ pub fn path_argument(option: &str, path: &std::path::Path) -> OsString {
     OsString::from_vec(bytes)
 }
 
-fn read_tail(path: &std::path::Path) -> Vec<String> {
+fn read_tail(path: &Path) -> Vec<String> {
     let Ok(file) = File::open(path) else {
         return Vec::new();
     };
     let mut console = Console::read(file);
     console.finish();
     console.lines()
-}
-
-/// Of a machine that was left running, or one that cannot be ordered this.
-fn no_monitor() -> QemuError {
-    QemuError::answer("the machine's monitor", "none")
 }
 
 /// Gives the child a session of its own, so that Ctrl-C reaches it through us only, the

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nicety_model::path::{Virtio, VmConfig, VmMachine};
+use nicety_model::path::{Virtio, VmConfig, VmMachine, VmNic};
 
 use crate::emulator::Emulator;
 use crate::error::QemuError;
@@ -14,6 +14,8 @@ pub enum QemuOption {
     Machine(&'static str),
     /// A device.
     Device(&'static str),
+    /// What frames of a NIC are carried by.
+    Netdev(&'static str),
     /// A property of a device.
     Property(&'static str, &'static str),
 }
@@ -23,6 +25,7 @@ impl fmt::Display for QemuOption {
         match self {
             Self::Machine(name) => write!(f, "machine {name}"),
             Self::Device(name) => write!(f, "device {name}"),
+            Self::Netdev(name) => write!(f, "netdev {name}"),
             Self::Property(device, name) => write!(f, "option {name} of {device}"),
         }
     }
@@ -55,6 +58,7 @@ pub(crate) fn needed(ask: &VmConfig) -> Vec<QemuOption> {
             ask.machine == VmMachine::Microvm,
             QemuOption::Machine("microvm"),
         ),
+        (ask.nic == VmNic::AfXdp, QemuOption::Netdev("af-xdp")),
         (own.packed != usual.packed, property("packed")),
         (
             own.indirect_desc != usual.indirect_desc,
@@ -86,6 +90,10 @@ impl Emulator {
 
     fn knows(&self, option: QemuOption) -> Result<bool, QemuError> {
         Ok(match option {
+            QemuOption::Netdev(name) => {
+                let text = self.output_of(&["-netdev", "help"])?;
+                text.lines().any(|line| line.trim() == name)
+            }
             QemuOption::Machine(name) => {
                 let text = self.output_of(&["-machine", "help"])?;
                 text.lines()
@@ -146,6 +154,7 @@ mod tests {
             case \"$*\" in\n\
             *--version) echo 'QEMU emulator version 10.0.2 (Small 1)';;\n\
             '-machine help') printf 'Supported machines are:\\nq35    Standard PC\\n';;\n\
+            '-netdev help') printf 'Available netdev backend types:\\nsocket\\ntap\\n';;\n\
             '-device virtio-net-pci,help') printf '  iommu_platform=<bool>  - on/off\\n  packed=<bool>\\n';;\n\
             *) exit 1;;\n\
             esac\n";
@@ -163,6 +172,7 @@ mod tests {
             lacks(&[("rss", "on"), ("queues", "2")]),
             words("option rss of virtio-net-pci")
         );
+        assert_eq!(lacks(&[("nic", "af-xdp")]), words("netdev af-xdp"));
         assert_eq!(lacks(&[("iommu", "on")]), words("device intel-iommu"));
         assert_eq!(lacks(&[("machine", "microvm")]), words("machine microvm"));
     }

@@ -51,6 +51,7 @@ pub fn boot(bundle: &Bundle, spec: &LabSpec, accelerator: &Accelerator) -> Resul
             arguments,
             inherit,
             left_in: None,
+            ns: None,
         },
     )?;
     Ok(Lab {
@@ -89,6 +90,7 @@ pub fn boot_in(
             arguments,
             inherit,
             left_in,
+            ns: None,
         },
     )
 }

@@ -88,6 +88,7 @@ impl VmPath {
         spec::check(spec, &place::allowed()?)?;
         check_host_queues(spec.ask.host_queues)?;
         host_side::vhost_there(spec)?;
+        host_side::xdp_sockets(spec)?;
         GuestSwitch::check(spec.ask.switch, &host_side::dpdk(spec), spec.ask.vms)?;
         match &spec.ask.pf {
             Some(pf) if spec.ask.nic.on_function() => {
@@ -230,7 +231,8 @@ impl VmPath {
             spec,
             bundle,
             accelerator,
-            site: (&rig.dut.ns, dir.as_ref()),
+            ns: &rig.dut.ns,
+            own: spec.vmm.as_ref().zip(dir.as_ref()),
             place: Plan {
                 pin: &spec.ask.pin,
                 rest: &rest,
@@ -295,7 +297,8 @@ impl VmPath {
         }
         facts.vlan = spec.ask.switch.tags().then_some(VLAN);
         facts.stations = guests.len().max(1) as u32;
-        rig.joined(by_program);
+        // QEMU's own sockets do not finish checksums either.
+        rig.joined(by_program || spec.ask.nic == VmNic::AfXdp);
         Ok(Self {
             reset_limit: spec.boot_limit,
             can_wait: !spec.ask.switch.on_dpdk(),
@@ -311,7 +314,7 @@ impl VmPath {
     }
 
     /// Process numbers of the guests' machines.
-    pub fn qemus(&self) -> Vec<u32> {
+    pub fn processes(&self) -> Vec<u32> {
         self.guests.iter().map(|guest| guest.id).collect()
     }
 
@@ -368,7 +371,7 @@ fn describe(
     let mut notes = Vec::new();
     if ask.vms > 1 && forward {
         let what = match ask.nic {
-            VmNic::Macvtap => Shared::TesterInterfaces,
+            nic if nic.on_interface() => Shared::TesterInterfaces,
             nic if nic.on_function() => Shared::Port,
             _ => Shared::Switch,
         };
@@ -516,6 +519,7 @@ impl Neighbours for VmPath {
             return neighbours::on_functions(functions, pairs);
         }
         match (kind, &mut self.switch) {
+            _ if nic == VmNic::AfXdp => Err(PathError::NoNeighbours { kind: "the guest" }),
             _ if nic == VmNic::Macvtap => neighbours::on_wire(&self.rig, pairs),
             (_, Some(switch)) => {
                 neighbours::on_switch(middle, pairs, &mut |joining| switch.join(joining))

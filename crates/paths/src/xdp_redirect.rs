@@ -41,26 +41,14 @@ impl XdpRedirectPath {
     /// # Errors
     /// [`PathError::FrameTooLarge`]; [`PathError::Guest`] for an ordinary user, and where the program was not built in.
     pub fn check(largest: FrameSize) -> Result<(), PathError> {
-        if largest.bytes() > LARGEST {
-            return Err(PathError::FrameTooLarge {
-                what: "XDP programs of a veth",
-                frame_size: largest.bytes(),
-                largest: LARGEST,
-            });
-        }
+        loadable(largest)?;
         if REDIRECT.is_none() {
             return Err(PathError::Guest {
                 why: format!("the XDP program is not built in: {MISSING}"),
                 remedy: Remedy::here("build nicety with clang and libbpf-dev"),
             });
         }
-        match privilege() {
-            Ok(Privilege::Privileged) => Ok(()),
-            _ => Err(PathError::Guest {
-                why: "only root may load XDP programs".to_owned(),
-                remedy: Remedy::here("measure as root"),
-            }),
-        }
+        Ok(())
     }
 
     /// Builds the path and waits until it has carrier everywhere.
@@ -86,6 +74,24 @@ impl XdpRedirectPath {
             _program: program,
             rig,
         })
+    }
+}
+
+/// Refuses an ordinary user, and frames that no XDP program of a veth sees.
+pub(crate) fn loadable(largest: FrameSize) -> Result<(), PathError> {
+    if largest.bytes() > LARGEST {
+        return Err(PathError::FrameTooLarge {
+            what: "XDP programs of a veth",
+            frame_size: largest.bytes(),
+            largest: LARGEST,
+        });
+    }
+    match privilege() {
+        Ok(Privilege::Privileged) => Ok(()),
+        _ => Err(PathError::Guest {
+            why: "only root may load XDP programs".to_owned(),
+            remedy: Remedy::here("measure as root"),
+        }),
     }
 }
 

@@ -71,6 +71,6 @@ impl VmNic {
 
     /// Whether the kernel or a switch reads and writes the rings, where it can.
     pub fn on_vhost(self) -> bool {
-        self.is_virtio() && self != Self::VirtioNet
+        self.is_virtio() && !matches!(self, Self::VirtioNet | Self::AfXdp)
     }
 }

@@ -31,6 +31,8 @@ keywords! {
         VhostUser = "vhost-user",
         /// virtio-net on a macvtap, carried by vhost where the host has it.
         Macvtap = "macvtap",
+        /// virtio-net on AF_XDP sockets of QEMU, which take frames from the host's interface by an XDP program.
+        AfXdp = "af-xdp",
         /// A virtual function of the host's NIC.
         Sriov = "sriov",
         /// A macvtap on a virtual function.
@@ -44,6 +46,11 @@ impl VmNic {
     /// Whether it needs virtual functions.
     pub fn on_function(self) -> bool {
         matches!(self, Self::Sriov | Self::SriovMacvtap)
+    }
+
+    /// Whether it hangs on the tester's interfaces themselves, without a switch of the host.
+    pub fn on_interface(self) -> bool {
+        matches!(self, Self::Macvtap | Self::AfXdp)
     }
 }
 

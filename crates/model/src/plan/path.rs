@@ -117,7 +117,7 @@ pub struct PathParams {
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub guest: List<GuestKind>,
     /// How the guest is connected: `e1000`, `virtio-net`, `vhost-net`, `vhost-user` (on a switch
-    /// built on DPDK), `macvtap`, `sriov`, `sriov-macvtap`; a namespace: `macvlan`, `sriov`.
+    /// built on DPDK), `macvtap`, `af-xdp`, `sriov`, `sriov-macvtap`; a namespace: `macvlan`, `sriov`.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub nic: List<VmNic>,
     /// The host's port whose virtual functions `sriov` and `sriov-macvtap` use; it must have

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cell::SkippedCell;
 use crate::keywords::keywords;
-use crate::path::{PathSpec, VmNic};
+use crate::path::PathSpec;
 use crate::plan::Plan;
 use crate::plan::cells::product;
 use crate::plan::points::Digits;
@@ -270,7 +270,7 @@ fn refusal(cell: &SockCell) -> Option<Problem> {
         };
     };
     let config = vm.config();
-    let alone = config.netns || config.nic.on_function() || config.nic == VmNic::Macvtap;
+    let alone = config.netns || config.nic.on_function() || config.nic.on_interface();
     first! { NoPlaceForSockets:
         config.vms > 1 || config.switch.on_dpdk() =>
             "sockets end in one guest on a switch of the kernel or ovs",

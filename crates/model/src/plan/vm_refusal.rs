@@ -68,7 +68,7 @@ impl VmConfig {
             return None;
         }
         first! { NoSuchGuest:
-            *nic == VmNic::E1000 =>
+            matches!(nic, VmNic::E1000 | VmNic::AfXdp) =>
                 "{vmm} has no {nic}",
                 "write nic = \"virtio-net\", or vmm = \"qemu\"";
             *nic == VmNic::VhostNet =>
@@ -238,9 +238,15 @@ impl VmConfig {
             one_queue && host_queues > 1 =>
                 "DPDK's af_xdp driver sees one receive queue of a veth, not {host_queues}",
                 "write vdev = \"af_packet\", or host_queues = 1";
+            host_queues > 1 && *nic == VmNic::AfXdp =>
+                "nic = \"{nic}\" takes one receive queue of the host's interfaces, not {host_queues}",
+                "write host_queues = 1, or another nic";
             *vms > 1 && *switch == VmSwitch::Testpmd =>
                 "{vms} guests on testpmd: it joins ports in pairs",
                 "write vms = 1, or switch = \"ovs-dpdk\"";
+            *vms > 1 && *nic == VmNic::AfXdp =>
+                "{vms} guests with nic = \"{nic}\": each would take all frames of the interface",
+                "write vms = 1, or nic = \"macvtap\"";
             *vms > MOST_GUESTS =>
                 "{vms} guests at the same time are too many",
                 "write vms = 256 or less";
@@ -268,8 +274,8 @@ impl VmConfig {
             *nic == VmNic::E1000 && *queues > 1 =>
                 "e1000 has one queue, not {queues}",
                 "write queues = 1, or another nic";
-            *nic == VmNic::Macvtap && *queues > 1 =>
-                "macvtap with {queues} queues cannot be built by this version",
+            nic.on_interface() && *queues > 1 =>
+                "{nic} with {queues} queues cannot be built by this version",
                 "write queues = 1";
             *nic == VmNic::VhostUser && *queues > VHOST_USER_QUEUES =>
                 "vhost-user has no {queues} queues",
@@ -362,5 +368,34 @@ mod tests {
             assert!(refusal.remedy.is_some(), "{words}");
         }
         assert_eq!(refused("vmm=qemu machine=q35"), None);
+    }
+
+    #[test]
+    fn sockets_take_all_frames_of_an_interface() {
+        assert_eq!(refused("nic=af-xdp packed=on machine=microvm"), None);
+        for (words, what) in [
+            (
+                "nic=af-xdp vms=2",
+                "2 guests with nic = \"af-xdp\": each would take all frames of the interface",
+            ),
+            (
+                "nic=af-xdp queues=2",
+                "af-xdp with 2 queues cannot be built by this version",
+            ),
+            (
+                "nic=af-xdp switch=ovs",
+                "nic = \"af-xdp\" hangs on no switch of the host",
+            ),
+            (
+                "nic=af-xdp host_queues=2",
+                "nic = \"af-xdp\" takes one receive queue of the host's interfaces, not 2",
+            ),
+            (
+                "nic=af-xdp vmm=cloud-hypervisor",
+                "cloud-hypervisor has no af-xdp",
+            ),
+        ] {
+            assert_eq!(refused(words).unwrap().what, what);
+        }
     }
 }

@@ -61,7 +61,7 @@ fn near(ask: &VmConfig) -> Vec<Station> {
     };
     let tap = || each(ask, "t", Tap, Counts::Sent);
     let mut stations = vec![Station::near("d0", Veth)];
-    if ask.netns {
+    if ask.netns || ask.nic == VmNic::AfXdp {
         return stations;
     }
     if ask.nic == VmNic::Macvtap {

@@ -41,6 +41,15 @@ fn guests_far_side_is_the_near_side_seen_from_b() {
 }
 
 #[test]
+fn sockets_of_a_guest_take_the_frames_of_the_interface() {
+    let route = route(&[("kind", "vm"), ("nic", "af-xdp")]);
+    assert_eq!(
+        names(&route),
+        ["a", "d0", "guest eth0", "", "guest eth1", "d1", "b"]
+    );
+}
+
+#[test]
 fn bundled_links_are_side_by_side_and_counted_together() {
     let bond = route(&[("kind", "bond"), ("aggregation", "802.3ad")]);
     assert_eq!(

@@ -236,6 +236,7 @@ fn boot(test: &str, old: &Old) -> Option<(String, String)> {
         arguments,
         inherit: Vec::new(),
         left_in: None,
+        ns: None,
     };
     let mut machine = Machine::start(&bundle.emulator, spec).unwrap();
     let end = Instant::now() + LIMIT;

@@ -10,14 +10,14 @@ use nicety_guests::channel::{Channel, Missed};
 use nicety_guests::cloud_hypervisor::{self, CloudHypervisor};
 use nicety_guests::console::last_lines;
 use nicety_guests::devices::{self, Backend};
-use nicety_guests::initramfs::Initramfs;
-use nicety_guests::initramfs::{self, Contents};
+use nicety_guests::initramfs::{self, Contents, Initramfs};
 use nicety_guests::machine;
 use nicety_guests::virtio;
 use nicety_guests::vsock;
 use nicety_guests::wire::{CONFIG, GuestConfig, Hello, Report, Serve};
 use nicety_guests::{Accelerator, Bundle, Machine, MachineSpec, QemuError};
 use nicety_model::Remedy;
+use nicety_model::plan::VmNic;
 use nicety_netdev::link::Mac;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
@@ -59,8 +59,10 @@ pub(super) struct Boot<'a> {
     pub(super) spec: &'a VmSpec,
     pub(super) bundle: &'a Bundle,
     pub(super) accelerator: &'a Accelerator,
-    /// Namespace of its taps, and a directory for the sockets of a machine that has some.
-    pub(super) site: (&'a NetNs, Option<&'a RunDir>),
+    /// Namespace of the guests' interfaces on the host.
+    pub(super) ns: &'a NetNs,
+    /// The user's own program that runs it, where one does, and a directory for its sockets.
+    pub(super) own: Option<(&'a CloudHypervisor, &'a RunDir)>,
     /// Where threads go.
     pub(super) place: Plan<'a>,
     /// Module of the guest's driver, where its NICs are virtual functions.
@@ -117,7 +119,7 @@ impl Boot<'_> {
             ring: ask.ring,
             whole_frames: self.whole_frames,
             serve: self.serve.get(number).cloned(),
-            over_vsock: self.spec.vmm.is_some(),
+            over_vsock: self.own.is_some(),
         };
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;
         let mut modules = vec![
@@ -135,9 +137,9 @@ impl Boot<'_> {
             1 => "guest".to_owned(),
             _ => format!("guest{number}"),
         };
-        let (mut machine, line) = match &self.spec.vmm {
+        let (mut machine, line) = match self.own {
             None => self.on_qemu(&name, backends, macs, initramfs)?,
-            Some(vmm) => self.on_cloud_hypervisor(vmm, &name, backends, macs, initramfs)?,
+            Some(own) => self.on_cloud_hypervisor(own, &name, backends, macs, initramfs)?,
         };
         let vcpus = machine.vcpu_threads(ask.vcpus)?;
         let first = number * ask.vcpus as usize;
@@ -171,21 +173,21 @@ impl Boot<'_> {
             &format!("{COMMAND_LINE}{words}"),
             PART,
         ));
-        let spec = machine_spec(name, arguments, vec![theirs], backends, initramfs);
+        let mut spec = machine_spec(name, arguments, vec![theirs], backends, initramfs);
+        // It names its interfaces.
+        spec.ns = (ask.nic == VmNic::AfXdp).then(|| self.ns.clone());
         let machine = Machine::start(&self.bundle.emulator, spec)?;
         Ok((machine, Line::Open(channel)))
     }
 
     fn on_cloud_hypervisor(
         &self,
-        vmm: &CloudHypervisor,
+        (vmm, dir): (&CloudHypervisor, &RunDir),
         name: &str,
         backends: [Backend; 2],
         macs: [Mac; 2],
         initramfs: Initramfs,
     ) -> Result<(Machine, Line), PathError> {
-        let (ns, dir) = self.site;
-        let dir = dir.ok_or(PathError::Stopped)?;
         let vsock = dir.file(&format!("{name}.vsock"));
         let listener = vsock::listen(&vsock).map_err(|e| QemuError::io("make", &vsock, e))?;
         let mut arguments = cloud_hypervisor::arguments(&self.spec.ask, &backends, macs, &vsock);
@@ -194,9 +196,11 @@ impl Boot<'_> {
             &initramfs,
             machine::command_line(COMMAND_LINE, &initramfs, PART),
         ));
-        let spec = machine_spec(name, arguments, Vec::new(), backends, initramfs);
+        let mut spec = machine_spec(name, arguments, Vec::new(), backends, initramfs);
+        // It reads the MTU of taps by their names.
+        spec.ns = Some(self.ns.clone());
         let api = dir.file(&format!("{name}.api"));
-        let machine = Machine::on_cloud_hypervisor(vmm, spec, ns, &api)?;
+        let machine = Machine::on_cloud_hypervisor(vmm, spec, &api)?;
         Ok((machine, Line::Awaited(listener)))
     }
 }
@@ -215,6 +219,7 @@ fn machine_spec(
         arguments,
         inherit,
         left_in: None,
+        ns: None,
     }
 }
 

@@ -21,6 +21,7 @@ use crate::sriov;
 use crate::switch::{DpdkSpec, guest_port, plug};
 use crate::tun::taps_there;
 use crate::vlan::{self, ENDS as FARS, SUB_INTERFACES, VLAN};
+use crate::xdp_redirect;
 
 /// Smallest MTU of everything on the path.
 const MTU: u32 = 1500;
@@ -134,6 +135,11 @@ pub(super) fn build(spec: &VmSpec, forward: bool) -> Result<HostSide, PathError>
     }
     if matches!(ask.nic, VmNic::Macvtap) {
         return macvtaps(rig, spec);
+    }
+    if ask.nic == VmNic::AfXdp {
+        let backends = vec![FARS.map(|far| Backend::AfXdp(far.to_owned()))];
+        let beside = vec![Default::default()];
+        return Ok(HostSide::of(rig, backends, Default::default(), beside));
     }
     let mut ends = [Vec::new(), Vec::new()];
     for (side, end) in ends.iter_mut().enumerate() {
@@ -400,6 +406,14 @@ pub(super) fn vhost_there(spec: &VmSpec) -> Result<(), PathError> {
         why: format!("nic = \"vhost-net\" needs {VHOST}: {e}"),
         remedy: Remedy::here("modprobe vhost_net as root, or measure in the lab (nicety lab run)"),
     })
+}
+
+/// Whether QEMU's AF_XDP sockets can take the frames.
+pub(super) fn xdp_sockets(spec: &VmSpec) -> Result<(), PathError> {
+    if spec.ask.nic != VmNic::AfXdp {
+        return Ok(());
+    }
+    xdp_redirect::loadable(spec.largest_frame)
 }
 
 fn open_vhost() -> std::io::Result<()> {

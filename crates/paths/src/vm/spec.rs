@@ -1,7 +1,7 @@
 //! What a path through a guest is to be, and whether this machine can have it.
 
 use nicety_guests::devices::MEMORY_MIB;
-use nicety_guests::{Accelerator, Bundle, CloudHypervisor};
+use nicety_guests::{Accelerator, Bundle, CloudHypervisor, QemuOption};
 use nicety_model::plan::VmConfig;
 use nicety_model::{FrameSize, Remedy};
 use nicety_netdev::link::Mac;
@@ -110,7 +110,10 @@ pub(super) fn known(spec: &VmSpec, bundle: &Bundle) -> Result<(), PathError> {
             why: format!("QEMU {} knows no {option}", bundle.emulator.version),
             remedy: Remedy::here_or_plan(
                 "put a QEMU that has it first in PATH, or none, so that Debian's is fetched",
-                "leave the key out",
+                match option {
+                    QemuOption::Netdev(_) => "write another nic",
+                    _ => "leave the key out",
+                },
             ),
         }),
     }

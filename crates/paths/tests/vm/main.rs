@@ -61,6 +61,10 @@ fn main() -> ExitCode {
             })
             .once(),
             Test::new("a_macvtap_guest_carries_every_frame_both_ways", macvtap),
+            Test::new(
+                "a_guest_on_af_xdp_sockets_carries_every_frame_both_ways",
+                af_xdp,
+            ),
             Test::new("guests_that_share_a_bridge_carry_their_own_frames", several),
             Test::new("guests_that_share_a_vlan_bridge_carry_tagged_frames", vlan),
             Test::new(
@@ -175,7 +179,8 @@ fn carries(path: &dyn Path) {
     carries_by(path, ["t0", "t1"]);
 }
 
-/// Frames both ways, counted at every place; the host's ends of the guest's NICs are `ends`.
+/// Frames both ways, counted at every place; the host's ends of the guest's NICs are `ends`, nameless where there are
+/// none.
 fn carries_by(path: &dyn Path, ends: [&str; 2]) {
     assert_eq!(path.facts().kind, "vm");
     assert_eq!(path.facts().coupling, Coupling::Decoupled);
@@ -188,6 +193,7 @@ fn carries_by(path: &dyn Path, ends: [&str; 2]) {
     let after = path.counters().unwrap();
     let [near, far] = ends;
     let places = ["a", "d0", near, "guest eth0", "guest eth1", far, "d1", "b"];
+    let places: Vec<&str> = places.into_iter().filter(|name| !name.is_empty()).collect();
     let mut order: Vec<&str> = after
         .interfaces
         .iter()
@@ -333,6 +339,17 @@ fn macvtap(privilege: Privilege) -> Outcome {
         order(&path),
         "m0, guest0 eth0, guest0 eth1, m1, m2, guest1 eth0, guest1 eth1, m3"
     );
+    Ok(())
+}
+
+/// On sockets of QEMU: one that was built for them has to be in PATH.
+fn af_xdp(_: Privilege) -> Outcome {
+    let path = match try_build(&spec(&[("nic", "af-xdp")]))? {
+        Ok(path) => path,
+        Err(PathError::Guest { why, .. }) => return Err(Skip(why)),
+        Err(error) => panic!("{error}"),
+    };
+    carries_by(&path, ["", ""]);
     Ok(())
 }
 
@@ -593,7 +610,7 @@ fn pinned(_: Privilege) -> Outcome {
         // What the kernel itself says, and that it belongs to this QEMU.
         let status = format!(
             "/proc/{}/task/{}/status",
-            path.qemus()[0],
+            path.processes()[0],
             thread.thread.pid
         );
         let status = fs::read_to_string(status).unwrap();
@@ -644,7 +661,7 @@ fn stopped(_: Privilege) -> Outcome {
 
 fn dies(_: Privilege) -> Outcome {
     let path = build(&[])?;
-    let id = rustix::process::Pid::from_raw(path.qemus()[0] as i32).unwrap();
+    let id = rustix::process::Pid::from_raw(path.processes()[0] as i32).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
     let text = path.counters().unwrap_err().to_string();
     assert!(
@@ -657,7 +674,7 @@ fn dies(_: Privilege) -> Outcome {
 /// The program that is killed: builds a path, prints QEMU's process number, waits.
 fn hold() -> ExitCode {
     match build(&[]) {
-        Ok(path) => println!("{}", path.qemus()[0]),
+        Ok(path) => println!("{}", path.processes()[0]),
         Err(Skip(why)) => println!("SKIP {why}"),
     }
     loop {

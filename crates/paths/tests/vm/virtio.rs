@@ -9,7 +9,7 @@ use super::{Outcome, build, carries};
 
 /// QEMU's command line, word by word.
 fn words(path: &VmPath) -> Vec<String> {
-    let line = fs::read(format!("/proc/{}/cmdline", path.qemus()[0])).unwrap();
+    let line = fs::read(format!("/proc/{}/cmdline", path.processes()[0])).unwrap();
     let words = line.split(|byte| *byte == 0);
     words
         .map(|word| String::from_utf8_lossy(word).into_owned())
