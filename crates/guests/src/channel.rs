@@ -51,12 +51,7 @@ impl Channel {
                 Err(e) if is_timeout(&e) => {}
                 Err(e) => return Err(Missed::Gone(e)),
             }
-            if stopped() {
-                return Err(Missed::Stopped);
-            }
-            if Instant::now() >= end {
-                return Err(Missed::Late);
-            }
+            still_awaited(end, stopped)?;
             std::thread::sleep(ACCEPT_STEP);
         }
     }
@@ -139,13 +134,19 @@ impl Channel {
                 Err(e) if is_timeout(&e) => {}
                 Err(e) => return Err(Missed::Gone(e)),
             }
-            if stopped() {
-                return Err(Missed::Stopped);
-            }
-            if Instant::now() >= end {
-                return Err(Missed::Late);
-            }
+            still_awaited(end, stopped)?;
         }
+    }
+}
+
+/// Whether anybody waits any more, and until when.
+fn still_awaited(end: Instant, stopped: &dyn Fn() -> bool) -> Result<(), Missed> {
+    if stopped() {
+        return Err(Missed::Stopped);
+    }
+    match Instant::now() >= end {
+        true => Err(Missed::Late),
+        false => Ok(()),
     }
 }
 

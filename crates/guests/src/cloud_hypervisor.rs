@@ -11,7 +11,7 @@ use nicety_model::path::VmConfig;
 use nicety_netdev::link::Mac;
 
 use crate::devices::{Backend, MEMORY_MIB};
-use crate::error::QemuError;
+use crate::files::in_path;
 use crate::initramfs::Initramfs;
 
 pub(crate) use api::Api;
@@ -30,31 +30,29 @@ pub struct CloudHypervisor {
     version: String,
 }
 
+/// There is none, or it does not say its version.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NoVmm(String);
+
 impl CloudHypervisor {
     /// The one at `named`, or in the search path where none is named.
     ///
     /// # Errors
-    /// [`QemuError::NoVmm`] when there is none, or it does not say its version.
-    pub fn find(named: Option<&Path>) -> Result<Self, QemuError> {
-        let program = match named {
-            Some(path) => path.to_owned(),
-            None => {
-                let searched = std::env::var_os("PATH").unwrap_or_default();
-                let mut files = std::env::split_paths(&searched).map(|dir| dir.join(PROGRAM));
-                let found = files.find(|file| file.is_file());
-                found.ok_or_else(|| no_vmm(format!("there is no {PROGRAM} in PATH")))?
-            }
-        };
+    /// When there is none, or it does not say its version.
+    pub fn find(named: Option<&Path>) -> Result<Self, NoVmm> {
+        let program = named.map(Path::to_owned).or_else(|| in_path(PROGRAM));
+        let program = program.ok_or_else(|| NoVmm(format!("there is no {PROGRAM} in PATH")))?;
         let mut command = Command::new(&program);
         let said = command.arg("--version").stdin(Stdio::null()).output();
-        let said = said.map_err(|e| no_vmm(format!("run {}: {e}", program.display())))?;
+        let said = said.map_err(|e| NoVmm(format!("run {}: {e}", program.display())))?;
         let said = String::from_utf8_lossy(&said.stdout);
         match version(&said) {
             Some(version) => Ok(Self {
                 version: version.to_owned(),
                 program,
             }),
-            None => Err(no_vmm(format!("{} is no {PROGRAM}", program.display()))),
+            None => Err(NoVmm(format!("{} is no {PROGRAM}", program.display()))),
         }
     }
 
@@ -77,10 +75,6 @@ impl CloudHypervisor {
     pub(crate) fn command(&self) -> Command {
         Command::new(&self.program)
     }
-}
-
-fn no_vmm(why: String) -> QemuError {
-    QemuError::NoVmm { why }
 }
 
 /// `53.0` of `cloud-hypervisor v53.0`, with what a build between versions has behind it.
@@ -196,7 +190,7 @@ mod tests {
     #[test]
     fn what_is_not_there_or_another_program_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        let why = |path: &Path| CloudHypervisor::find(Some(path)).unwrap_err().what();
+        let why = |path: &Path| CloudHypervisor::find(Some(path)).unwrap_err().to_string();
         let file = dir.path().join("vmm");
         let missing = why(&file);
         assert!(missing.contains("No such file"), "{missing}");

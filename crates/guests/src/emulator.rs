@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::QemuError;
+use crate::files::in_path;
 use crate::root::{LIBRARIES, below_loader};
 
 /// First version with `igb`, the 82576, in the form the lab relies on.
@@ -57,10 +58,7 @@ impl Emulator {
             Purpose::Guests => OLDEST_MAJOR,
             Purpose::Lab => OLDEST_FOR_LAB,
         };
-        let path = std::env::var_os("PATH")?;
-        let program = std::env::split_paths(&path)
-            .map(|dir| dir.join(PROGRAM))
-            .find(|file| file.is_file())?;
+        let program = in_path(PROGRAM)?;
         let host = Self::with(vec![program], None).ok()?;
         (major(&host.version)? >= oldest && host.has_igb() && host.has_qboot()).then_some(host)
     }

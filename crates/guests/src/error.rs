@@ -22,11 +22,6 @@ pub enum QemuError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// No program of the user's own to run guests.
-    NoVmm {
-        /// What is missing.
-        why: String,
-    },
     /// Nowhere to keep QEMU and the kernel.
     NoCache,
     /// The cache directory cannot be made or written to.
@@ -138,7 +133,6 @@ impl Coded for QemuError {
     fn code(&self) -> ProblemCode {
         match self {
             Self::NoKvm { .. } => ProblemCode::NoKvm,
-            Self::NoVmm { .. } => ProblemCode::NotInstalled,
             Self::Io { .. } | Self::Ended { .. } | Self::TimedOut { .. } | Self::Qmp { .. } => {
                 ProblemCode::PathFailed
             }
@@ -161,7 +155,6 @@ impl QemuError {
                 path,
                 source,
             } => format!("{operation} {}: {source}", path.display()),
-            Self::NoVmm { why } => why.clone(),
             Self::NoCache => {
                 "no cache directory: neither XDG_CACHE_HOME nor HOME names one".to_owned()
             }
@@ -213,9 +206,6 @@ impl QemuError {
     /// What to do about it, where that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         Some(Remedy::here(match self {
-            Self::NoVmm { .. } => {
-                "name your cloud-hypervisor with --vmm-path FILE, or put it in PATH"
-            }
             Self::NoCache => "give one with --cache DIR",
             Self::Cache { .. } => "name a cache directory that can be written to with --cache DIR",
             Self::NoSpace { .. } => "make room, or name another directory with --cache DIR",

@@ -1,7 +1,7 @@
-//! Small helpers of the guest: everything that touches a path says which.
+//! Small helpers: everything that touches a path says which.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::mount::MountFlags;
 
@@ -38,4 +38,11 @@ pub fn mount(
         Some(options.as_c_str()),
     )
     .map_err(|e| QemuError::io("mount", target, e))
+}
+
+/// A program in the search path.
+pub(crate) fn in_path(program: &str) -> Option<PathBuf> {
+    let searched = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&searched).map(|dir| dir.join(program));
+    files.find(|file| file.is_file())
 }

@@ -29,7 +29,7 @@ pub mod wire;
 
 pub use accel::{Accelerator, ProofWait, Watch};
 pub use bundle::{Bundle, BundleSpec, Kernel};
-pub use cloud_hypervisor::CloudHypervisor;
+pub use cloud_hypervisor::{CloudHypervisor, NoVmm};
 pub use emulator::{Emulator, Purpose};
 pub use error::QemuError;
 pub use machine::{Machine, MachineSpec};

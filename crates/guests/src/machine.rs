@@ -124,27 +124,32 @@ impl Machine {
             command.stdout(log.try_clone().map_err(error)?).stderr(log);
         }
         before_exec(&mut command, inherit, spec.ns);
-        let mut child = match &spec.left_in {
+        let child = match &spec.left_in {
             Some(_) => command.spawn(),
             None => child::spawn(command),
         }
         .map_err(error)?;
         drop((theirs, spec.inherit));
-        let mut machine = Self {
-            name: spec.name,
-            console: Console::of(child.stdout.take()),
-            complaints: Console::of(child.stderr.take()),
-            child,
-            left_in: spec.left_in,
-            monitor: None,
-            kept: false,
-        };
+        let mut machine = Self::of(child, spec.name, spec.left_in);
         if let Some(ours) = ours {
             let qmp = Qmp::connect(ours, MONITOR_LIMIT);
             let qmp = qmp.map_err(|e| machine.why_ended("its start", e))?;
             machine.monitor = Some(Monitor::Qmp(qmp));
         }
         Ok(machine)
+    }
+
+    /// One that has just been started.
+    fn of(mut child: Child, name: String, left_in: Option<PathBuf>) -> Self {
+        Self {
+            name,
+            console: Console::of(child.stdout.take()),
+            complaints: Console::of(child.stderr.take()),
+            child,
+            left_in,
+            monitor: None,
+            kept: false,
+        }
     }
 
     /// Starts Cloud Hypervisor. `api` is a path for its socket. It is killed by the kernel when this process ends.
@@ -171,17 +176,9 @@ impl Machine {
         let mut inherit: Vec<RawFd> = spec.inherit.iter().map(AsRawFd::as_raw_fd).collect();
         inherit.push(listener.as_raw_fd());
         before_exec(&mut command, inherit, spec.ns);
-        let mut child = child::spawn(command).map_err(error)?;
+        let child = child::spawn(command).map_err(error)?;
         drop((listener, spec.inherit));
-        let mut machine = Self {
-            name: spec.name,
-            console: Console::of(child.stdout.take()),
-            complaints: Console::of(child.stderr.take()),
-            child,
-            left_in: None,
-            monitor: None,
-            kept: false,
-        };
+        let mut machine = Self::of(child, spec.name, None);
         let connected = Api::connect(ours, MONITOR_LIMIT);
         let connected = connected.map_err(|e| machine.why_ended("its start", e))?;
         machine.monitor = Some(Monitor::Api(connected));

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use nicety_guests::wire::Serve;
-use nicety_guests::{Accelerator, Bundle, BundleSpec, CloudHypervisor, Purpose, QemuError, bundle};
+use nicety_guests::{
+    Accelerator, Bundle, BundleSpec, CloudHypervisor, NoVmm, Purpose, QemuError, bundle,
+};
 use nicety_host::placement::Placement;
 use nicety_model::note::GuestNote;
 use nicety_model::path::{VmAccel, VmConfig, VmParams, Vmm};
@@ -40,7 +42,7 @@ pub struct Guests {
     /// Whether some run on QEMU.
     on_qemu: bool,
     /// The user's own program, or what is missing; absent where no guest asks for it.
-    own: Option<Result<CloudHypervisor, QemuError>>,
+    own: Option<Result<CloudHypervisor, NoVmm>>,
     /// How they run, by what was asked for.
     accelerators: BTreeMap<VmAccel, Accelerator>,
 }
@@ -170,8 +172,8 @@ impl Guests {
         match self.own.as_ref().filter(|_| ask.vmm != Vmm::Qemu) {
             None => Ok(None),
             Some(Ok(found)) => Ok(Some(found.clone())),
-            Some(Err(error)) => Err(PathError::Guest {
-                why: error.what(),
+            Some(Err(missing)) => Err(PathError::Guest {
+                why: missing.to_string(),
                 remedy: Remedy::here_or_plan(
                     "name yours with --vmm-path FILE, or put it in PATH",
                     "write vmm = \"qemu\"",

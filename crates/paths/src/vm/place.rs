@@ -5,7 +5,7 @@ use std::fs;
 use nicety_guests::QemuError;
 use nicety_guests::cloud_hypervisor::carries;
 use nicety_host::roots::ProcRoot;
-use nicety_host::tasks;
+use nicety_host::tasks::{self, Task};
 use nicety_model::path::Vmm;
 use nicety_netdev::cpu_set;
 use nicety_netdev::napi::NapiThread;
@@ -62,26 +62,33 @@ impl Plan<'_> {
         guest: &str,
         machine: u32,
     ) -> Result<Vec<PathThread>, QemuError> {
-        let mut placed = Vec::new();
         let tasks = tasks::of_process(&ProcRoot::live(), machine).into_iter();
-        for task in tasks.filter(|task| carries(&task.name)) {
-            set(task.tid as i32, self.rest)?;
-            let name = format!("{guest}/{}", task.name);
-            placed.push(read_back(name, task.tid as i32, None)?);
-        }
-        Ok(placed)
+        let carriers = tasks.filter(|task| carries(&task.name));
+        let named = carriers.map(|task| (task.name.clone(), task));
+        self.place_named(guest, named)
     }
 
     /// Places the kernel's vhost threads of `qemu`, which are there once the guest's driver is.
     pub(super) fn place_vhost(&self, guest: &str, qemu: u32) -> Result<Vec<PathThread>, QemuError> {
         let wanted = format!("vhost-{qemu}");
-        let mut placed = Vec::new();
-        for task in tasks::any_threads(&ProcRoot::live(), |name| name == wanted) {
+        let tasks = tasks::any_threads(&ProcRoot::live(), |name| name == wanted).into_iter();
+        let named = tasks
+            .enumerate()
+            .map(|(n, task)| (format!("vhost{n}"), task));
+        self.place_named(guest, named)
+    }
+
+    /// Places threads under their names within the guest.
+    fn place_named(
+        &self,
+        guest: &str,
+        threads: impl Iterator<Item = (String, Task)>,
+    ) -> Result<Vec<PathThread>, QemuError> {
+        let placed = threads.map(|(name, task)| {
             set(task.tid as i32, self.rest)?;
-            let name = format!("{guest}/vhost{}", placed.len());
-            placed.push(read_back(name, task.tid as i32, None)?);
-        }
-        Ok(placed)
+            read_back(format!("{guest}/{name}"), task.tid as i32, None)
+        });
+        placed.collect()
     }
 }
 
