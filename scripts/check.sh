@@ -1,12 +1,15 @@
 #!/bin/bash
-# The inner loop: format, lints, layers, the tests of the crates that only decide, and the cases of
-# tests/cases. Needs no root and touches nothing; `make test` does the rest. Arguments go to the test
-# programs: check.sh NAME.
+# The inner loop: format, lints, layers, the tests of the crates that only decide, the cases of tests/cases, and the
+# documentation. Needs no root and touches nothing; `make test` does the rest. Arguments go to cargo-nextest:
+# check.sh NAME runs the tests whose names contain NAME.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 source scripts/toolchain.sh
+source scripts/musl.sh
 source scripts/layers.sh
+target=${CARGO_TARGET_DIR:-$PWD/target}
+export PATH=$target/tools/bin:$PATH INSTA_WORKSPACE_ROOT=$PWD
 
 step() { echo "== $*"; }
 
@@ -15,11 +18,11 @@ cargo fmt --all --check
 step "layers"
 layers
 step "lints"
-cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+cargo clippy --quiet --locked --workspace --all-targets --target "$musl" -- -D warnings
 step "cases, documentation, and tests of the pure crates"
-packages=()
+packages=(-p nicety)
 for crate in "${pure[@]}"; do
     packages+=(-p "$crate")
 done
-cargo test --quiet --locked "${packages[@]}" --lib --bins --tests -- "$@"
-cargo test --quiet --locked -p nicety --test cases --test docs -- "$@"
+cargo nextest run --locked --target "$musl" "${packages[@]}" --status-level fail --hide-progress-bar \
+    -E 'not package(nicety) or (package(nicety) and (binary(cases) or binary(docs)))' "$@"

@@ -8,7 +8,6 @@ cd "$(dirname "$0")/.."
 . scripts/faults-table.sh
 out=${CARGO_TARGET_DIR:-target}/faults-adopt
 export NICETY_FAULTS=${NICETY_FAULTS:-1000} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
-export NICETY_TEST_ROOT_ONLY=1
 status=0
 begun=$SECONDS
 cargo test --quiet --locked -p nicety --test police -- --nocapture --ignored adopt::campaign:: adopt::roots:: 2>&1 | tee "$out.log" || status=$?

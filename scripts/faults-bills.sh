@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . scripts/toolchain.sh
 . scripts/faults-table.sh
 out=${CARGO_TARGET_DIR:-target}/faults-bills
-export NICETY_HOUR_S=${NICETY_HOUR_S:-3600} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS} NICETY_TEST_ROOT_ONLY=1
+export NICETY_HOUR_S=${NICETY_HOUR_S:-3600} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
 status=0
 cargo test --quiet --locked -p nicety --test police -- --nocapture --ignored bills::hour:: 2>&1 | tee "$out.log" || status=$?
 {

@@ -8,10 +8,8 @@ cd "$(dirname "$0")/.."
 . scripts/faults-table.sh
 out=${CARGO_TARGET_DIR:-target}/faults-cluster
 export NICETY_FAULTS=${NICETY_FAULTS:-100} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
-# As an ordinary user they would be the same.
-export NICETY_TEST_ROOT_ONLY=1
 
-cargo test --locked -p nicety-cluster -p nicety --test faults --no-run --message-format=json-render-diagnostics >"$out.json"
+cargo test --locked -p nicety-policed -p nicety --test faults --no-run --message-format=json-render-diagnostics >"$out.json"
 # Below crates/$1, with the words that follow.
 program() {
     local folder=$PWD/crates/$1 exe
@@ -25,7 +23,7 @@ status=0
 begun=$SECONDS
 program nicety --nocapture --ignored cluster:: >"$out-daemons.log" &
 daemons=$!
-program cluster | tee "$out-simulated.log" || status=$?
+program policed | tee "$out-simulated.log" || status=$?
 wait "$daemons" || status=$?
 grep -v '^FAULT' "$out-daemons.log" || true
 {

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/faults-table.sh
 out=${CARGO_TARGET_DIR:-target}/faults
 export NICETY_FAULTS=${NICETY_FAULTS:-200} NICETY_FAULTS_SEED=${NICETY_FAULTS_SEED:-$EPOCHSECONDS}
-alone=(bench:: children:: clocks:: machine:: memory:: power_loss_bench a_measured_device)
+alone=(bench:: children:: machine:: memory:: power_loss_bench a_measured_device)
 others=("--test-threads=${NICETY_FAULTS_AT_ONCE:-4}")
 for name in "${alone[@]}"; do others+=(--skip "$name"); done
 

@@ -26,7 +26,7 @@ measure='
         [ ! -e "$run/report.html" ] || continue
         words=("plans/$plan.toml" --out "$run")
         [ ! -e "$run/run.json" ] || words=(--resume "$run")
-        nicety bench "${words[@]}" --engine af_packet --time-box "$box" || code=$?
+        nicety bench "${words[@]}" --engine af_packet --for "$box" || code=$?
         [ $code -le 1 ] || { echo "lab-matrix: $plan ended with code $code" >&2; failed=1; }
     done
     exit $failed'

@@ -3,8 +3,8 @@
 # To be sourced.
 
 # Pure crates decide, edge crates touch: none of these may be reached from a pure crate.
-pure=(nicety-model nicety-advisor nicety-search nicety-packet nicety-account nicety-workload nicety-compare nicety-names nicety-police nicety-report)
-edge='crossterm|landlock|ratatui-crossterm|libc|nix|rustix|tokio|mio|socket2|rtnetlink|netlink-.*|signal-hook|getrandom|jiff|etcd-client|tonic|nicety-(cluster|fate|host|netdev|policed|port|trial|paths|guests|lab|socket|store|runner|tuner)'
+pure=(nicety-model nicety-advisor nicety-search nicety-packet nicety-account nicety-compare nicety-police nicety-report)
+edge='crossterm|landlock|ratatui-crossterm|libc|nix|rustix|tokio|mio|socket2|rtnetlink|netlink-.*|signal-hook|getrandom|jiff|etcd-client|tonic|nicety-(fate|host|netdev|policed|port|trial|paths|guests|lab|socket|store|runner|tuner)'
 layers() {
     local crate tree found status=0
     for crate in "${pure[@]}"; do

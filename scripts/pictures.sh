@@ -24,7 +24,8 @@ if [ -z "$run" ]; then
     # A verdict other than ok is a result as well, and the picture says so.
     "$nicety" bench --out "$run" >/dev/null || [ $? -eq 1 ]
 fi
-"$nicety" report "$run" --html "$work/report.html" --md "$work/report.md"
+"$nicety" report "$run" --html "$work/report.html"
+"$nicety" report "$run" --format md >"$work/report.md"
 
 # The table stands between two comments. Of the report's columns it has size, number, interval, load that
 # held for ten seconds, capacity, bit rate and verdict.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds everything that is handed out into one folder, target/release-VERSION: static programs, Debian packages, system
-# extensions and tarballs for x86-64 and arm64, a bill of materials (CycloneDX), and SHA256SUMS.
+# Builds everything that is handed out into one folder, target/release-VERSION: static programs, Debian packages
+# and tarballs for x86-64 and arm64, a bill of materials (CycloneDX), and SHA256SUMS.
 # Programs for arm64 are built here and started under qemu-user before they are packed.
 # Usage: release.sh [--out DIR]
 set -euo pipefail
@@ -57,7 +57,6 @@ pack() {
     local -a with=()
     [ ${#emulated[@]} -eq 0 ] || with=(--emulator "${emulated[0]}")
     scripts/deb.sh --binary "$program" --out "$new" --architecture "$debian" "${with[@]}"
-    scripts/sysext.sh --binary "$program" --out "$new" --machine "$machine" "${with[@]}"
     scripts/stage.sh --binary "$program" --root "$work/$name" "${with[@]}"
     tar --directory "$work" --owner=0 --group=0 --numeric-owner --sort=name -cJf "$new/$name.tar.xz" "$name"
     echo "$new/$name.tar.xz"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Puts everything a package holds into a directory, as it stands on a host: program, manual pages, completions, unit,
-# plans, alerts, dashboards, documentation. deb.sh, sysext.sh and tarball.sh pack the result.
+# plans, alerts, dashboards, documentation. deb.sh and release.sh pack the result.
 # Usage: stage.sh --binary FILE --root DIR [--emulator PROGRAM]
 # The emulator starts a program of another machine, qemu-aarch64-static for one.
 set -euo pipefail

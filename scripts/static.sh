@@ -53,19 +53,10 @@ for tool in "${needs[@]}"; do
 done
 # shellcheck source=scripts/toolchain.sh
 . scripts/toolchain.sh
-if [ ! -e "$(rustc --print sysroot)/lib/rustlib/$triple" ]; then
-    command -v rustup >/dev/null || {
-        echo "static: Rust's library for $triple is missing; install it as your toolchain's package" >&2
-        exit 3
-    }
-    rustup target add "$triple" >&2 || {
-        echo "static: Rust's library for $triple cannot be fetched; check the network" >&2
-        exit 3
-    }
-fi
+musl=$triple
+# shellcheck source=scripts/musl.sh
+. scripts/musl.sh
 
-# Backtraces need symbols of functions only: without the rest a dev build is done sooner.
-[ "$profile" != dev ] || export CARGO_PROFILE_DEV_DEBUG=false
 # The `strip` of this machine does not know programs of another: rustc strips them.
 [ "$machine" = x86_64 ] || export "CARGO_PROFILE_${profile^^}_STRIP=debuginfo"
 "${build[@]}" --profile "$profile" --locked -p nicety --target "$triple" >&2

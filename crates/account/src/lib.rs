@@ -22,6 +22,7 @@ pub mod sequence;
 pub mod slots;
 pub mod soak;
 pub mod waterfall;
+pub mod workload;
 
 pub use latency::{Exact, Latency};
 pub use port::{Account, PortCounts, StreamTotals};

@@ -299,4 +299,20 @@ mod tests {
             assert_eq!(below, Some(nic), "{backend} {interface}");
         }
     }
+
+    #[test]
+    fn a_port_forwards_when_something_on_it_is_bridged() {
+        let forwards = |host: &Host| {
+            let case = Case::new(&host.facts, Goal::Throughput, Wishes::default());
+            case.forwards(&host.facts.interfaces[0])
+        };
+        let mut host = Host::new(1, 2).nic("eth0", 10_000, 0);
+        assert!(!forwards(&host));
+        host = host.vlan_bridged();
+        assert!(forwards(&host));
+        for net in &mut host.facts.interfaces {
+            net.link.master = None;
+        }
+        assert!(!forwards(&host), "a VLAN alone ends on this host");
+    }
 }

@@ -5,7 +5,7 @@ use nicety_model::facts::{
     CpuSeatFacts, FeatureFacts, InterfaceClass, IrqFacts, LinkFacts, NetFacts, NodeFacts, Owner,
     OwnerKind, QueueSteering, RingsFacts, SoftnetFacts, VmFacts, VmThread, WindowFacts,
 };
-use nicety_model::finding::{Finding, Goal};
+use nicety_model::finding::{Advice, Finding, Goal};
 
 use crate::{Wishes, advise};
 
@@ -256,14 +256,15 @@ impl Host {
         host
     }
 
+    /// What all rules say.
+    pub(crate) fn advice(&self) -> Advice {
+        advise(&self.facts, self.goal, self.wishes)
+    }
+
     /// What a rule finds.
     pub(crate) fn find(&self, rule: &str) -> Vec<Finding> {
-        let advice = advise(&self.facts, self.goal, self.wishes);
-        advice
-            .findings
-            .into_iter()
-            .filter(|f| f.rule == rule)
-            .collect()
+        let findings = self.advice().findings.into_iter();
+        findings.filter(|f| f.rule == rule).collect()
     }
 
     /// The one finding of a rule.
@@ -283,8 +284,7 @@ impl Host {
 
     /// What a rule waits for.
     pub(crate) fn waits(&self, rule: &str) -> String {
-        let advice = advise(&self.facts, self.goal, self.wishes);
-        let waiting = advice.waiting.into_iter().find(|w| w.rule == rule);
+        let waiting = self.advice().waiting.into_iter().find(|w| w.rule == rule);
         waiting.map(|w| w.needs).unwrap_or_default()
     }
 }

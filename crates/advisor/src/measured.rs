@@ -82,7 +82,7 @@ pub fn judge(
 }
 
 fn cells(run: &Run) -> Vec<String> {
-    let mut names: Vec<String> = run.cells.iter().map(|cell| cell.cell.clone()).collect();
+    let mut names: Vec<String> = run.visits.iter().map(|cell| cell.cell.clone()).collect();
     names.sort();
     names.dedup();
     names
@@ -110,7 +110,7 @@ fn value(target: MeasuredTarget, run: &Run, cell: &str) -> Option<f64> {
     }
     let mine = |result: &&CellResult| result.cell == cell && result.control.is_none();
     let numbers: Vec<f64> = run
-        .cells
+        .visits
         .iter()
         .filter(mine)
         .filter_map(|result| match target {
@@ -237,7 +237,7 @@ pub fn words(measured: &Measured) -> String {
 }
 
 /// What to do about an interval that says little.
-const WIDEN: &str = "; more --pairs or a quieter machine make it narrower";
+const WIDEN: &str = "; more --repeats or a quieter machine make it narrower";
 
 fn cannot_tell(measured: &Measured) -> String {
     match measured.failed.as_slice() {
@@ -342,6 +342,37 @@ mod tests {
     }
 
     #[test]
+    fn a_forwarding_rate_is_that_of_the_best_trial_of_its_cell() {
+        use serde_json::json;
+        let trial = |cell: &str, fps: f64, control: Option<u32>| {
+            json!({
+                "schema": 1, "cell": cell, "repeat": 1, "index": 1, "purpose": {"kind": "search"},
+                "control": control, "load_fps": 9.0, "duration_s": 1.0, "wall_s": 1.0, "started_unix_s": 1.0,
+                "validity": {"is": "valid"}, "loss_ratio": 0.0, "forwarding_fps": fps, "streams": [],
+                "frames": nicety_model::FrameCounts::default(), "loss_ledger": [],
+                "pacing": nicety_model::pacing::PacingReport::default(),
+            })
+        };
+        let run: Run = serde_json::from_value(json!({
+            "schema": 1, "visits": [], "cells": [], "tester_limit_fps": {},
+            "run": {
+                "name": "a", "started": "", "elapsed_s": 1.0, "seed": 1, "preset": "quick", "loss_goal": 0.0,
+                "command": "", "complete": true, "host": nicety_model::Fingerprint::default(), "notes": [],
+            },
+            "trials": [
+                trial("a", 2.0, None), trial("a", 3.0, None), trial("a", 8.0, Some(1)),
+                trial("b", 5.0, None),
+            ],
+        }))
+        .unwrap();
+        let rate = |cell: &str| value(MeasuredTarget::ForwardingRate, &run, cell);
+        assert_eq!(
+            (rate("a"), rate("b"), rate("c")),
+            (Some(3.0), Some(5.0), None)
+        );
+    }
+
+    #[test]
     fn words_tell_gain_and_noise() {
         let measured = Measured {
             schema: 1,
@@ -371,7 +402,7 @@ mod tests {
         };
         assert_eq!(
             words(&noisy),
-            "no effect here: +4.0 %, 95 % interval −10.0 to +20.0 %; more --pairs or a quieter \
+            "no effect here: +4.0 %, 95 % interval −10.0 to +20.0 %; more --repeats or a quieter \
              machine make it narrower"
         );
         let failed = Measured {

@@ -126,12 +126,10 @@ pub enum Purpose {
     /// To keep it.
     Confirm,
     /// To undo it; by force also what an earlier attempt left alone.
-    Rollback {
+    Undo {
         /// By force.
         force: bool,
     },
-    /// To see whether it still holds.
-    Verify,
 }
 
 impl Purpose {
@@ -139,8 +137,7 @@ impl Purpose {
     pub fn fits(self, phase: Phase) -> bool {
         match self {
             Self::Confirm => matches!(phase, Phase::Unconfirmed { .. }),
-            Self::Rollback { force } => phase != Phase::RolledBack || force,
-            Self::Verify => matches!(phase, Phase::Confirmed | Phase::Unconfirmed { .. }),
+            Self::Undo { force } => phase != Phase::RolledBack || force,
         }
     }
 }
@@ -182,7 +179,7 @@ pub fn meant(all: &[(u32, Journal)], purpose: Purpose, here: Here<'_>) -> Meant 
         if !purpose.fits(journal.phase()) {
             continue;
         }
-        let undoes = matches!(purpose, Purpose::Rollback { .. });
+        let undoes = matches!(purpose, Purpose::Undo { .. });
         match is_here(journal, here) {
             // Who confirms needs no settings.
             _ if purpose == Purpose::Confirm => meant.ids.push(*id),
@@ -204,8 +201,10 @@ pub fn meant(all: &[(u32, Journal)], purpose: Purpose, here: Here<'_>) -> Meant 
 
 /// What is changed here now: confirmed, or waiting for its confirmation.
 pub fn is_active(journal: &Journal, here: Here<'_>) -> bool {
-    Purpose::Verify.fits(journal.phase())
-        && is_here(journal, here).is_ok()
+    matches!(
+        journal.phase(),
+        Phase::Confirmed | Phase::Unconfirmed { .. }
+    ) && is_here(journal, here).is_ok()
         && !journal.removes_files()
 }
 
@@ -368,16 +367,15 @@ mod tests {
             (2, of(applied(1.0))),
             (3, of(vec![Event::RolledBack])),
         ];
-        let undo = |force| Purpose::Rollback { force };
+        let undo = |force| Purpose::Undo { force };
         for (purpose, expected) in [
             (Purpose::Confirm, &[2][..]),
-            (Purpose::Verify, &[2, 1]),
             (undo(false), &[2, 1]),
             (undo(true), &[3, 2, 1]),
         ] {
             assert_eq!(meant(&all, purpose, HERE).ids, expected, "{purpose:?}");
         }
-        assert_eq!(meant(&all[2..], Purpose::Verify, HERE), Meant::default());
+        assert_eq!(meant(&all[2..], undo(false), HERE), Meant::default());
         let all = all.map(|(id, journal)| (id, journal.phase()));
         assert_eq!(unfinished(&all), Some(2));
         assert_eq!(unfinished(&[all[0], all[2]]), None);
@@ -401,7 +399,7 @@ mod tests {
             (5, journal("b", 5, false, confirmed())),
             (6, journal("a", 4, false, confirmed())),
         ];
-        let undo = Purpose::Rollback { force: false };
+        let undo = Purpose::Undo { force: false };
         let meant = meant(&all, undo, HERE);
         assert_eq!(meant.ids, [3, 1]);
         let elsewhere = PassedOver::Namespace(5);

@@ -154,7 +154,7 @@ fn check_side(side: &'static str, inputs: &[Input]) -> Result<(), CompareError> 
     let mut seen = HashSet::new();
     for input in inputs {
         let head = &input.run.run;
-        if input.run.cells.is_empty() && input.run.sockets.is_empty() {
+        if input.run.visits.is_empty() && input.run.sockets.is_empty() {
             return Err(CompareError::NoResults {
                 source_name: input.source.clone(),
             });
@@ -206,8 +206,8 @@ fn names<'a>(runs: &[&'a Run]) -> Vec<&'a str> {
     let mut seen = HashSet::new();
     runs.iter()
         .flat_map(|run| {
-            let planned = run.summary.iter().map(|cell| cell.cell.as_str());
-            let results = run.cells.iter().filter(|cell| cell.control.is_none());
+            let planned = run.cells.iter().map(|cell| cell.cell.as_str());
+            let results = run.visits.iter().filter(|cell| cell.control.is_none());
             let sockets = run.sockets.iter().map(|series| series.name.as_str());
             let frames = results.map(|cell| cell.cell.as_str());
             planned.chain(frames).chain(sockets)
@@ -307,9 +307,7 @@ fn row(
     }
     row.reason = match (&row.ratio, interval) {
         (None, _) => Some("a side has no number".to_owned()),
-        (Some(_), None) => {
-            Some("one repeat tells nothing about the spread; measure with repeats".to_owned())
-        }
+        (Some(_), None) => Some("one repeat shows no spread; measure with repeats".to_owned()),
         _ => None,
     };
     Some((row, interval))

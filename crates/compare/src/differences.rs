@@ -199,7 +199,7 @@ fn tester(old: &[&Run], new: &[&Run], all: &mut Vec<Difference>) {
 }
 
 fn engine(run: &Run) -> Option<String> {
-    let engines: BTreeSet<&str> = run.cells.iter().map(|cell| cell.engine.as_str()).collect();
+    let engines: BTreeSet<&str> = run.visits.iter().map(|cell| cell.engine.as_str()).collect();
     (!engines.is_empty()).then(|| join(engines, " | "))
 }
 

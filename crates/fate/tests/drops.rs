@@ -1,4 +1,5 @@
-//! Packets that the kernel of this machine drops, counted by the program itself.
+//! Packets that the kernel of this machine drops, counted by the program itself: it counts for the whole machine, so
+//! nothing runs beside these tests (group `measures`).
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -8,14 +9,11 @@
 
 use std::net::UdpSocket;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nicety_fate::{Drops, Read, Refusal};
 use nicety_netdev::netns::NetNs;
 
-/// The program counts for the whole machine: one test at a time.
-static ALONE: Mutex<()> = Mutex::new(());
 /// Datagrams to a port on which nobody listens, in each namespace.
 const SENT: u64 = 20;
 
@@ -64,7 +62,6 @@ fn to_nobody(read: &Read) -> impl Iterator<Item = u64> + '_ {
 #[test]
 fn every_packet_counts_and_a_full_table_counts_the_rest() {
     let test = "every_packet_counts_and_a_full_table_counts_the_rest";
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(mut drops) = open(test, 1000) else {
         return;
     };
@@ -103,7 +100,6 @@ fn every_packet_counts_and_a_full_table_counts_the_rest() {
 
 #[test]
 fn the_kernel_keeps_nothing_of_it() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let ids = || -> Vec<u32> {
         let loaded = aya::programs::loaded_programs().filter_map(Result::ok);
         let ours = loaded.filter(|of| {

@@ -12,10 +12,9 @@ mod installed;
 mod listing;
 mod manifest;
 mod own;
+pub mod place;
 
 use std::path::{Path, PathBuf};
-
-use nicety_model::Problem;
 
 use crate::emulator::{Emulator, Purpose};
 use crate::error::QemuError;
@@ -25,41 +24,6 @@ use manifest::{KMOD, MANIFEST, MODULES, Manifest};
 pub use fetch::{BundleSpec, Progress};
 pub use installed::KernelWish;
 pub use listing::Package;
-
-/// The mirror used unless another is named.
-pub const MIRROR: &str = "http://deb.debian.org/debian";
-
-/// The address of a mirror, which becomes a word of a line that apt reads.
-///
-/// # Errors
-/// Text that is none.
-pub fn check_mirror(text: &str) -> Result<String, Problem> {
-    let plain = |b: u8| b.is_ascii_graphic() && b != b'[' && b != b'#';
-    let mut starts = ["http://", "https://", "file:/"].iter();
-    match text.bytes().all(plain) && starts.any(|start| text.starts_with(start)) {
-        true => Ok(text.to_owned()),
-        false => Err(Problem::value(
-            format!("{text:?} is no mirror"),
-            format!("write its address, as {MIRROR}"),
-        )),
-    }
-}
-
-/// The directory of caches of the user: `$XDG_CACHE_HOME/nicety`, or `~/.cache/nicety`.
-///
-/// # Errors
-/// [`QemuError::NoCache`] when the environment names neither.
-pub fn default_cache() -> Result<PathBuf, QemuError> {
-    let named = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    named("XDG_CACHE_HOME")
-        .or_else(|| named("HOME").map(|home| home.join(".cache")))
-        .map(|cache| cache.join("nicety"))
-        .ok_or(QemuError::NoCache)
-}
 
 /// A kernel for guests.
 #[derive(Debug, Clone)]
@@ -125,7 +89,7 @@ impl Bundle {
         } else {
             WITH_QEMU
         });
-        fetch::fetch(spec, &cache, &dir, host.is_none(), progress)?;
+        fetch::fetch(&cache, &dir, host.is_none(), progress)?;
         Self::read(&cache, host)?
             .ok_or_else(|| QemuError::io("read", dir.join(MANIFEST), std::io::ErrorKind::NotFound))
     }
@@ -175,23 +139,4 @@ impl Bundle {
 
 fn absolute(path: &Path) -> Result<PathBuf, QemuError> {
     std::path::absolute(path).map_err(|e| QemuError::io("find directory", path, e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mirrors() {
-        assert!(check_mirror("http://deb.debian.org/debian").is_ok());
-        for wrong in [
-            "deb.debian.org",
-            "http://x y",
-            "http://x\ndeb evil",
-            "[trusted=yes] http://x",
-            "",
-        ] {
-            assert!(check_mirror(wrong).is_err(), "{wrong}");
-        }
-    }
 }

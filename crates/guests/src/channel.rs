@@ -1,7 +1,7 @@
 //! The host's end of the channel to a guest.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -12,8 +12,6 @@ use crate::wire::{FromGuest, Hello, Report, Request};
 const LONGEST_LINE: usize = 16 << 20;
 /// How often a wait looks whether it is still wanted.
 const STEP: Duration = Duration::from_millis(200);
-/// How often a socket is looked at.
-const ACCEPT_STEP: Duration = Duration::from_millis(10);
 
 /// Why nothing came.
 #[derive(Debug)]
@@ -35,28 +33,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Waits at a socket that does not block for the guest to connect, for at most `limit`.
-    ///
-    /// # Errors
-    /// Why it has not.
-    pub fn accept(
-        listener: &UnixListener,
-        limit: Duration,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Self, Missed> {
-        let end = Instant::now() + limit;
-        loop {
-            match listener.accept() {
-                Ok((stream, _)) => return Self::new(stream).map_err(Missed::Gone),
-                Err(e) if is_timeout(&e) => {}
-                Err(e) => return Err(Missed::Gone(e)),
-            }
-            still_awaited(end, stopped)?;
-            std::thread::sleep(ACCEPT_STEP);
-        }
-    }
-
-    /// The end of a channel whose other end the machine has.
+    /// The end of a channel whose other end QEMU has.
     ///
     /// # Errors
     /// When the kernel refuses time limits.
@@ -134,19 +111,13 @@ impl Channel {
                 Err(e) if is_timeout(&e) => {}
                 Err(e) => return Err(Missed::Gone(e)),
             }
-            still_awaited(end, stopped)?;
+            if stopped() {
+                return Err(Missed::Stopped);
+            }
+            if Instant::now() >= end {
+                return Err(Missed::Late);
+            }
         }
-    }
-}
-
-/// Whether anybody waits any more, and until when.
-fn still_awaited(end: Instant, stopped: &dyn Fn() -> bool) -> Result<(), Missed> {
-    if stopped() {
-        return Err(Missed::Stopped);
-    }
-    match Instant::now() >= end {
-        true => Err(Missed::Late),
-        false => Ok(()),
     }
 }
 

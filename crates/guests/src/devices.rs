@@ -229,45 +229,22 @@ mod tests {
     #[test]
     fn devices_are_as_asked() {
         let mac = Mac([0x02, 0x6e, 0x69, 0, 1, 1]);
-        for (words, device) in [
-            (
-                &[("nic", "e1000"), ("ring", "512")][..],
-                "e1000,netdev=net1,mac=02:6e:69:00:01:01,romfile=",
-            ),
-            (
-                &[],
-                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=",
-            ),
-            (
-                &[("nic", "vhost-net"), ("queues", "4"), ("ring", "1024")],
-                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,mq=on,vectors=10,rx_queue_size=1024",
-            ),
-            (
-                &[
-                    ("packed", "on"),
-                    ("mrg_rxbuf", "off"),
-                    ("indirect_desc", "off"),
-                    ("ioeventfd", "off"),
-                ],
-                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,packed=on,indirect_desc=off,mrg_rxbuf=off,ioeventfd=off",
-            ),
-            (
-                &[("iommu", "on"), ("queues", "2"), ("rss", "on")],
-                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,mq=on,vectors=6,rss=on,iommu_platform=on,disable-legacy=on",
-            ),
-            (
-                &[
-                    ("machine", "microvm"),
-                    ("queues", "2"),
-                    ("ioeventfd", "off"),
-                ],
-                "virtio-net-device,netdev=net1,mac=02:6e:69:00:01:01,mq=on",
-            ),
-            (
-                &[("nic", "vhost-user"), ("ring", "512")],
-                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,rx_queue_size=512,tx_queue_size=512",
-            ),
-        ] {
+        #[rustfmt::skip]
+        let table = [
+            (&[("nic", "e1000"), ("ring", "512")][..], "e1000,netdev=net1,mac=02:6e:69:00:01:01,romfile="),
+            (&[], "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile="),
+            (&[("nic", "vhost-net"), ("queues", "4"), ("ring", "1024")],
+                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,mq=on,vectors=10,rx_queue_size=1024"),
+            (&[("packed", "on"), ("mrg_rxbuf", "off"), ("indirect_desc", "off"), ("ioeventfd", "off")],
+                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,packed=on,indirect_desc=off,mrg_rxbuf=off,ioeventfd=off"),
+            (&[("iommu", "on"), ("queues", "2"), ("rss", "on")],
+                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,mq=on,vectors=6,rss=on,iommu_platform=on,disable-legacy=on"),
+            (&[("machine", "microvm"), ("queues", "2"), ("ioeventfd", "off")],
+                "virtio-net-device,netdev=net1,mac=02:6e:69:00:01:01,mq=on"),
+            (&[("nic", "vhost-user"), ("ring", "512")],
+                "virtio-net-pci,netdev=net1,mac=02:6e:69:00:01:01,romfile=,rx_queue_size=512,tx_queue_size=512"),
+        ];
+        for (words, device) in table {
             assert_eq!(super::device(&request(words), 1, mac), device);
         }
     }

@@ -24,6 +24,10 @@ pub enum QemuError {
     },
     /// Nowhere to keep QEMU and the kernel.
     NoCache,
+    /// No Debian archive is known.
+    NoMirror,
+    /// What names the archive is no address.
+    BadMirror(String),
     /// The cache directory cannot be made or written to.
     Cache {
         /// What was tried.
@@ -118,13 +122,11 @@ pub enum QemuError {
         /// The last lines of the console.
         last: String,
     },
-    /// The machine's monitor refused a command.
+    /// QEMU's monitor refused a command.
     Qmp {
-        /// Whose monitor.
-        of: &'static str,
         /// The command.
         command: String,
-        /// The monitor's reason.
+        /// QEMU's reason.
         why: String,
     },
 }
@@ -157,6 +159,12 @@ impl QemuError {
             } => format!("{operation} {}: {source}", path.display()),
             Self::NoCache => {
                 "no cache directory: neither XDG_CACHE_HOME nor HOME names one".to_owned()
+            }
+            Self::NoMirror => {
+                "no Debian archive is among the sources of this host's apt".to_owned()
+            }
+            Self::BadMirror(text) => {
+                format!("NICETY_MIRROR: {text:?} is not an address of an archive")
             }
             Self::NoSpace {
                 path,
@@ -199,18 +207,21 @@ impl QemuError {
                 "{what} did not reach {awaited} in {} s, its console ends with: {last}",
                 limit.as_secs()
             ),
-            Self::Qmp { of, command, why } => format!("{of} refused {command}: {why}"),
+            Self::Qmp { command, why } => format!("QEMU refused {command}: {why}"),
         }
     }
 
     /// What to do about it, where that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         Some(Remedy::here(match self {
-            Self::NoCache => "give one with --cache DIR",
-            Self::Cache { .. } => "name a cache directory that can be written to with --cache DIR",
-            Self::NoSpace { .. } => "make room, or name another directory with --cache DIR",
+            Self::NoMirror | Self::BadMirror(_) => {
+                "name a Debian archive in NICETY_MIRROR, as in http://MIRROR/debian"
+            }
+            Self::NoCache => "name one in NICETY_CACHE",
+            Self::Cache { .. } => "name a cache directory that can be written to in NICETY_CACHE",
+            Self::NoSpace { .. } => "make room, or name another directory in NICETY_CACHE",
             Self::NoProgram { .. } => {
-                "use a Debian host, or copy the cache directory of one and name it with --cache DIR"
+                "use a Debian host, or copy the cache directory of one and name it in NICETY_CACHE"
             }
             Self::NoKeyring { .. } => "install debian-archive-keyring",
             Self::Fetch { fix, .. } => fix,
@@ -238,7 +249,7 @@ impl fmt::Display for QemuError {
     }
 }
 
-/// What a machine did, or its program: QEMU, told not to boot again, ends with code 0 when its guest resets.
+/// What a machine did, or its QEMU: one that does not boot again ends with code 0 when its guest resets.
 fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "reset or switched off by its own CPU".to_owned(),

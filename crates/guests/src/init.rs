@@ -13,6 +13,7 @@ use nicety_netdev::ethtool::{Ethtool, QueueCounts, Rings};
 use nicety_netdev::link::{Link, LinkChange, Links, Mac};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
+use nicety_netdev::qdisc;
 use nicety_netdev::sysctl;
 use rustix::mount::MountFlags;
 use rustix::system::RebootCommand;
@@ -23,7 +24,6 @@ use crate::files::mount;
 use crate::modules;
 use crate::virtio;
 use crate::virtio_ports;
-use crate::vsock;
 use crate::wire::{
     CONFIG, FromGuest, GuestConfig, Hello, NicFacts, PORT_NAME, Report, Request, Serve,
 };
@@ -130,11 +130,7 @@ pub fn run(start: Start<'_>, work: Work<'_>) -> Result<Infallible, InitError> {
         nics: nics.iter().map(|name| facts(&ethtool, name)).collect(),
         notes,
     };
-    let line = match config.over_vsock {
-        true => vsock::to_host().map_err(|e| QemuError::io("connect to", "the host", e))?,
-        false => port()?,
-    };
-    answer(line, &links, hello, work)
+    answer(port()?, &ns, hello, work)
 }
 
 /// Switches the machine off; the host sees QEMU end.
@@ -229,12 +225,8 @@ fn facts(ethtool: &Ethtool, nic: &str) -> NicFacts {
 }
 
 /// Says hello and answers until the machine ends.
-fn answer(
-    file: File,
-    links: &Links,
-    hello: Hello,
-    work: Work<'_>,
-) -> Result<Infallible, InitError> {
+fn answer(file: File, ns: &NetNs, hello: Hello, work: Work<'_>) -> Result<Infallible, InitError> {
+    let links = Links::open(ns)?;
     let error = |e: std::io::Error| QemuError::io("use", "the channel to the host", e);
     let mut out = file.try_clone().map_err(error)?;
     let mut say = |what: &FromGuest| -> Result<(), QemuError> {
@@ -248,7 +240,7 @@ fn answer(
     loop {
         let mut line = String::new();
         if lines.read_line(&mut line).map_err(error)? == 0 {
-            // Nobody is at the other end; the machine is about to end too.
+            // Nobody is at the other end; QEMU is about to end too.
             std::thread::sleep(Duration::from_millis(50));
             continue;
         }
@@ -261,10 +253,15 @@ fn answer(
             stat: cpu_lines(),
             ..Report::default()
         };
+        let qdiscs = qdisc::list(ns)?;
         for name in &names {
-            let counters = links.get(name)?.counters;
-            let named = counters.named().map(|(key, value)| (key.to_owned(), value));
+            let link = links.get(name)?;
+            let named = link.counters.named();
+            let named = named.map(|(key, value)| (key.to_owned(), value));
             report.nics.insert(name.clone(), named.collect());
+            report
+                .qdiscs
+                .insert(name.clone(), qdisc::at(&link, &qdiscs));
         }
         say(&FromGuest::Report(report))?;
     }

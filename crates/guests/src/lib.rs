@@ -1,5 +1,5 @@
-//! Virtual machines: QEMU and a kernel from Debian packages, or a user's own Cloud Hypervisor, an initramfs made of this very
-//! program, and a process that ends with the one that started it.
+//! Virtual machines: QEMU and a kernel from Debian packages, an initramfs made of this very program,
+//! and a process that ends with the one that started it.
 //!
 //! A guest needs no disk image: the kernel starts the running program again, from an archive
 //! that holds it, the libraries it is linked with and the kernel modules it needs. Its first process
@@ -8,7 +8,6 @@
 pub mod accel;
 pub mod bundle;
 pub mod channel;
-pub mod cloud_hypervisor;
 pub mod console;
 pub mod devices;
 pub mod emulator;
@@ -24,12 +23,10 @@ mod root;
 mod tsc;
 pub mod virtio;
 pub mod virtio_ports;
-pub mod vsock;
 pub mod wire;
 
 pub use accel::{Accelerator, ProofWait, Watch};
 pub use bundle::{Bundle, BundleSpec, Kernel};
-pub use cloud_hypervisor::{CloudHypervisor, NoVmm};
 pub use emulator::{Emulator, Purpose};
 pub use error::QemuError;
 pub use machine::{Machine, MachineSpec};

@@ -1,33 +1,26 @@
-//! A virtual machine's process that does not outlive the one that started it.
+//! A QEMU process that does not outlive the one that started it.
 #![allow(unsafe_code)] // edge: what the child does between fork and exec
-
-mod monitor;
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nicety_host::child;
-use nicety_host::roots::ProcRoot;
-use nicety_host::tasks;
 use nicety_netdev::netns::NetNs;
 use rustix::thread::LinkNameSpaceType;
 
-use crate::cloud_hypervisor::{Api, CloudHypervisor};
 use crate::console::{Console, last_lines};
 use crate::emulator::Emulator;
 use crate::error::QemuError;
 use crate::initramfs::Initramfs;
 use crate::qmp::Qmp;
-use monitor::{Monitor, none};
 
-/// QEMU answers its monitor as soon as the machine is built, Cloud Hypervisor even before; long on a busy
-/// host only.
+/// QEMU answers its monitor as soon as the machine is built; long on a busy host only.
 const MONITOR_LIMIT: Duration = Duration::from_secs(60);
 
 /// A machine to start.
@@ -35,7 +28,7 @@ const MONITOR_LIMIT: Duration = Duration::from_secs(60);
 pub struct MachineSpec {
     /// Name for messages.
     pub name: String,
-    /// The program's arguments; the monitor, the console and the absence of a display are added.
+    /// QEMU's arguments; the monitor, the console and the absence of a display are added.
     pub arguments: Vec<OsString>,
     /// File descriptors that the arguments name by their numbers.
     pub inherit: Vec<OwnedFd>,
@@ -61,7 +54,7 @@ pub struct Machine {
     console: Console,
     complaints: Console,
     left_in: Option<PathBuf>,
-    monitor: Option<Monitor>,
+    qmp: Option<Qmp>,
     kept: bool,
 }
 
@@ -124,109 +117,36 @@ impl Machine {
             command.stdout(log.try_clone().map_err(error)?).stderr(log);
         }
         before_exec(&mut command, inherit, spec.ns);
-        let child = match &spec.left_in {
+        let mut child = match &spec.left_in {
             Some(_) => command.spawn(),
             None => child::spawn(command),
         }
         .map_err(error)?;
         drop((theirs, spec.inherit));
-        let mut machine = Self::of(child, spec.name, spec.left_in);
-        if let Some(ours) = ours {
-            let qmp = Qmp::connect(ours, MONITOR_LIMIT);
-            let qmp = qmp.map_err(|e| machine.why_ended("its start", e))?;
-            machine.monitor = Some(Monitor::Qmp(qmp));
-        }
-        Ok(machine)
-    }
-
-    /// One that has just been started.
-    fn of(mut child: Child, name: String, left_in: Option<PathBuf>) -> Self {
-        Self {
-            name,
+        let mut machine = Self {
+            name: spec.name,
             console: Console::of(child.stdout.take()),
             complaints: Console::of(child.stderr.take()),
             child,
-            left_in,
-            monitor: None,
+            left_in: spec.left_in,
+            qmp: None,
             kept: false,
+        };
+        if let Some(ours) = ours {
+            let qmp = Qmp::connect(ours, MONITOR_LIMIT);
+            let qmp = qmp.map_err(|e| machine.why_ended("its start", e))?;
+            machine.qmp = Some(qmp);
         }
-    }
-
-    /// Starts Cloud Hypervisor. `api` is a path for its socket. It is killed by the kernel when this process ends.
-    ///
-    /// # Errors
-    /// [`QemuError::Ended`] with what it said.
-    pub fn on_cloud_hypervisor(
-        vmm: &CloudHypervisor,
-        spec: MachineSpec,
-        api: &Path,
-    ) -> Result<Self, QemuError> {
-        let error = |e| QemuError::io("start", vmm.program(), e);
-        let listener = UnixListener::bind(api).map_err(|e| QemuError::io("make", api, e))?;
-        let ours = UnixStream::connect(api).map_err(|e| QemuError::io("use", api, e))?;
-        let mut command = vmm.command();
-        command
-            .arg("--api-socket")
-            .arg(format!("fd={}", listener.as_raw_fd()))
-            .args(["--serial", "tty", "--console", "off"])
-            .args(&spec.arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut inherit: Vec<RawFd> = spec.inherit.iter().map(AsRawFd::as_raw_fd).collect();
-        inherit.push(listener.as_raw_fd());
-        before_exec(&mut command, inherit, spec.ns);
-        let child = child::spawn(command).map_err(error)?;
-        drop((listener, spec.inherit));
-        let mut machine = Self::of(child, spec.name, None);
-        let connected = Api::connect(ours, MONITOR_LIMIT);
-        let connected = connected.map_err(|e| machine.why_ended("its start", e))?;
-        machine.monitor = Some(Monitor::Api(connected));
         Ok(machine)
     }
 
-    /// The threads of its virtual CPUs, of which there are `count`. Cloud Hypervisor makes them when the rest of
-    /// the machine is there.
+    /// Its monitor.
     ///
     /// # Errors
-    /// [`QemuError::Ended`]; what the monitor says; [`QemuError::TimedOut`].
-    pub fn vcpu_threads(&mut self, count: u32) -> Result<Vec<i32>, QemuError> {
-        if let Some(Monitor::Qmp(qmp)) = &mut self.monitor {
-            return qmp.vcpu_threads();
-        }
-        let end = Instant::now() + MONITOR_LIMIT;
-        loop {
-            let tasks = tasks::of_process(&ProcRoot::live(), self.id());
-            let thread = |number: u32| {
-                let name = format!("vcpu{number}");
-                let task = tasks.iter().find(|task| task.name == name)?;
-                i32::try_from(task.tid).ok()
-            };
-            if let Some(threads) = (0..count).map(thread).collect() {
-                return Ok(threads);
-            }
-            if self.ended()?.is_some() || Instant::now() > end {
-                let late = self.late("its virtual CPUs", MONITOR_LIMIT);
-                return Err(self.why_ended("its virtual CPUs", late));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// Stops its virtual CPUs, or lets them go on.
-    ///
-    /// # Errors
-    /// What the monitor says, or that it does not answer.
-    pub fn stand(&mut self, still: bool) -> Result<(), QemuError> {
-        self.monitor.as_mut().ok_or_else(none)?.stand(still)
-    }
-
-    /// Presses its reset button. Its guest boots again.
-    ///
-    /// # Errors
-    /// What the monitor says; always of Cloud Hypervisor, which makes another machine then.
-    pub fn reset(&mut self) -> Result<(), QemuError> {
-        self.monitor.as_mut().ok_or_else(none)?.reset()
+    /// When there is none: the machine is to be left running.
+    pub fn qmp(&mut self) -> Result<&mut Qmp, QemuError> {
+        let none = || QemuError::answer("the machine's monitor", "none");
+        self.qmp.as_mut().ok_or_else(none)
     }
 
     /// Its process id.
@@ -265,19 +185,15 @@ impl Machine {
         for _ in 0..20 {
             if let Ok(Some(status)) = self.ended() {
                 self.finish_console();
-                let mut lines = self.console();
-                let log = match &self.left_in {
-                    Some(dir) => read_tail(&dir.join("qemu.log")),
-                    None => self.complaints.lines(),
+                let last = match &self.left_in {
+                    Some(dir) => said_last(dir),
+                    None => cause(self.console.lines(), self.complaints.lines()),
                 };
-                // Nothing ends of a warning: QEMU's, and Cloud Hypervisor's.
-                let warns = |line: &str| line.contains(": warning: ") || line.contains("> WARN:");
-                lines.extend(log.into_iter().filter(|line| !warns(line)));
                 return QemuError::Ended {
                     what: self.name.clone(),
                     awaited,
                     status,
-                    last: last_lines(&lines),
+                    last,
                 };
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -317,19 +233,17 @@ impl Drop for Machine {
     }
 }
 
-/// Command line of the kernel of a guest in which this program plays `part`.
-pub fn command_line(words: &str, initramfs: &Initramfs, part: &str) -> String {
-    format!("{words} {} -- guest-init {part}", initramfs.command_line)
-}
-
-/// Kernel, initramfs and command line for QEMU of a guest in which this program plays `part`.
+/// Kernel, initramfs and command line of a guest in which this program plays `part`.
 pub fn kernel(
     image: &Path,
     initramfs: &Initramfs,
     command_line: &str,
     part: &str,
 ) -> Vec<OsString> {
-    let words = self::command_line(command_line, initramfs, part);
+    let words = format!(
+        "{command_line} {} -- guest-init {part}",
+        initramfs.command_line
+    );
     vec![
         "-kernel".into(),
         image.into(),
@@ -351,6 +265,18 @@ pub fn path_argument(option: &str, path: &Path) -> OsString {
         }
     }
     OsString::from_vec(bytes)
+}
+
+/// What the console and QEMU of a machine that was left in a directory said last.
+pub fn said_last(dir: &Path) -> String {
+    let [console, log] = [CONSOLE, "qemu.log"].map(|name| read_tail(&dir.join(name)));
+    cause(console, log)
+}
+
+/// Why a machine ended, from its console and from QEMU's own lines; of a warning nothing ends.
+fn cause(mut console: Vec<String>, log: Vec<String>) -> String {
+    console.extend(log.into_iter().filter(|line| !line.contains(": warning: ")));
+    last_lines(&console)
 }
 
 fn read_tail(path: &Path) -> Vec<String> {

@@ -64,7 +64,6 @@ impl Qmp {
             }
             if let Some(error) = answer.get("error") {
                 return Err(QemuError::Qmp {
-                    of: "QEMU",
                     command: command.to_owned(),
                     why: error["desc"].as_str().unwrap_or_default().to_owned(),
                 });
@@ -97,6 +96,25 @@ impl Qmp {
             cpus.iter().filter_map(thread).collect()
         });
         threads.ok_or_else(|| QemuError::answer("QEMU's list of CPUs", answer.to_string()))
+    }
+
+    /// Stops the virtual CPUs, or lets them go on.
+    ///
+    /// # Errors
+    /// As [`Qmp::execute`].
+    pub fn stand(&mut self, still: bool) -> Result<(), QemuError> {
+        let command = if still { "stop" } else { "cont" };
+        self.execute(command, &json!({})).map(drop)
+    }
+
+    /// Presses the machine's reset button. Its guest boots again.
+    ///
+    /// # Errors
+    /// As [`Qmp::execute`].
+    pub fn reset(&mut self) -> Result<(), QemuError> {
+        // QEMU was told to end with the guest that reboots.
+        self.execute("set-action", &json!({"reboot": "reset"}))?;
+        self.execute("system_reset", &json!({})).map(drop)
     }
 
     fn line(&mut self) -> Result<Value, QemuError> {

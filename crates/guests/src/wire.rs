@@ -1,10 +1,10 @@
-//! What host and guest say to each other: one JSON object per line over a virtio-serial port or a
-//! connection.
+//! What host and guest say to each other: one JSON object per line over a virtio-serial port.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use nicety_model::Note;
+use nicety_model::facts::QdiscFacts;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -39,9 +39,6 @@ pub struct GuestConfig {
     /// Sockets end in the guest, which does not forward then.
     #[serde(default)]
     pub serve: Option<Serve>,
-    /// Whether the channel is a connection to the host, where the machine has no virtio-serial port.
-    #[serde(default)]
-    pub over_vsock: bool,
 }
 
 /// What a guest needs to be an endpoint of socket workloads.
@@ -116,6 +113,8 @@ pub struct Report {
     pub stat: String,
     /// Counters by interface and name.
     pub nics: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Queueing disciplines by interface: what they drop is in no counter of the interface.
+    pub qdiscs: BTreeMap<String, Vec<QdiscFacts>>,
     /// What came of the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done: Option<Value>,

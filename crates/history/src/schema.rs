@@ -1,138 +1,135 @@
-//! Tables of the SQLite store and how they came to be.
+//! The tables and how they came to be.
 
-use rusqlite::Connection;
+use sqlx::AnyConnection;
+use sqlx::Connection;
+use sqlx::{Executor, Row};
 
-/// Marks the file as ours (`PRAGMA application_id`): "nice".
-pub const APPLICATION: i64 = 0x6e69_6365;
+use crate::error::HistoryError;
+use crate::history::Fault;
+use crate::place::Place;
 
-/// Each entry makes the next version of the schema from the one before it. Entries are never
-/// changed, only added.
-const STEPS: [&str; 2] = [
-    "
-CREATE TABLE runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    identity TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    started TEXT NOT NULL,
-    preset TEXT NOT NULL,
-    loss_goal REAL NOT NULL,
-    complete INTEGER NOT NULL,
-    nicety TEXT NOT NULL,
-    kernel TEXT NOT NULL,
-    cpu_model TEXT NOT NULL
-) STRICT;
-CREATE INDEX runs_started ON runs (started);
-CREATE TABLE files (
-    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-    name TEXT NOT NULL,
-    packed BLOB NOT NULL,
-    PRIMARY KEY (run, name)
-) STRICT;
-CREATE TABLE figures (
-    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-    cell TEXT NOT NULL,
-    metric TEXT NOT NULL,
-    mean REAL, min REAL, max REAL,
-    repeats INTEGER NOT NULL,
-    verdict TEXT NOT NULL,
-    PRIMARY KEY (cell, metric, run)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX figures_run ON figures (run);
-CREATE TABLE labels (
-    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-    label TEXT NOT NULL,
-    PRIMARY KEY (run, label)
-) STRICT, WITHOUT ROWID;
-",
-    "
-CREATE TABLE usage (
-    host TEXT NOT NULL,
-    tenant TEXT NOT NULL,
-    start INTEGER NOT NULL,
-    sent_bytes INTEGER NOT NULL, sent_frames INTEGER NOT NULL, sent_unseen INTEGER NOT NULL,
-    sent_least INTEGER NOT NULL, sent_most INTEGER NOT NULL,
-    received_bytes INTEGER NOT NULL, received_frames INTEGER NOT NULL, received_unseen INTEGER NOT NULL,
-    received_least INTEGER NOT NULL, received_most INTEGER NOT NULL,
-    limited_ms INTEGER NOT NULL, watched_ms INTEGER NOT NULL,
-    changed INTEGER NOT NULL,
-    PRIMARY KEY (start, tenant, host)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX usage_changed ON usage (changed);
-CREATE TABLE book (
-    port TEXT NOT NULL PRIMARY KEY,
-    line TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE book_state (
-    name TEXT NOT NULL PRIMARY KEY,
-    value INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-",
+/// Each makes the next version of the tables from the one before it. They are never changed, only added.
+const FILE: [&str; 2] = [
+    include_str!("../migrations/sqlite/1_runs.sql"),
+    include_str!("../migrations/sqlite/2_usage.sql"),
+];
+const SERVER: [&str; 3] = [
+    include_str!("../migrations/postgres/1_runs.sql"),
+    include_str!("../migrations/postgres/2_changes.sql"),
+    include_str!("../migrations/postgres/3_usage.sql"),
 ];
 
-/// Newest version known.
-pub const KNOWN: i64 = STEPS.len() as i64;
+/// Keeps two programs from making the tables at the same time. PostgreSQL's number is "nice".
+const BEGIN: [&str; 2] = [
+    "BEGIN IMMEDIATE",
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(1852400485)",
+];
 
-/// Brings the tables to the newest version, in one transaction.
-pub fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
-    apply(connection, &STEPS)
+/// What is there.
+enum State {
+    Nothing,
+    /// Tables of something else.
+    Foreign,
+    Version(i64),
+}
+
+/// Makes the tables, or brings them to the newest version, in one transaction. With `make` unset a place without them is
+/// refused.
+pub async fn prepare(
+    connection: &mut AnyConnection,
+    place: &Place,
+    make: bool,
+) -> Result<(), Fault> {
+    let steps = match place {
+        Place::File(_) => &FILE[..],
+        Place::Server(_) => &SERVER[..],
+    };
+    apply(connection, place, make, steps).await
+}
+
+/// Whether there are tables at all, and whether there is one of ours. PostgreSQL's catalogs are asked themselves:
+/// to_regclass answers from a cache that may not have heard of the program that just made the schema.
+fn question(place: &Place) -> &'static str {
+    match place {
+        Place::File(_) => {
+            "SELECT count(*), count(CASE WHEN name = 'version' THEN 1 END) FROM sqlite_schema WHERE type = 'table'"
+        }
+        Place::Server(_) => {
+            "SELECT (SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'nicety'), \
+             (SELECT count(*) FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace \
+             WHERE nspname = 'nicety' AND relname = 'version')"
+        }
+    }
+}
+
+async fn state(connection: &mut AnyConnection, place: &Place) -> Result<State, sqlx::Error> {
+    let row = sqlx::query(question(place))
+        .fetch_one(&mut *connection)
+        .await?;
+    match (row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?) {
+        (0, _) => Ok(State::Nothing),
+        (_, 0) => Ok(State::Foreign),
+        _ => {
+            let sql = "SELECT CAST(version AS BIGINT) FROM version LIMIT 1";
+            let version: Result<Option<i64>, _> = sqlx::query_scalar(sql)
+                .fetch_optional(&mut *connection)
+                .await;
+            match version {
+                // A table of the same name with other columns.
+                Err(sqlx::Error::Database(error))
+                    if ["42703", "42846", "22P02", "1"]
+                        .contains(&&*error.code().unwrap_or_default()) =>
+                {
+                    Ok(State::Foreign)
+                }
+                version => Ok(version?.map_or(State::Foreign, State::Version)),
+            }
+        }
+    }
+}
+
+/// The version that is there; 0 where the tables are to be made.
+fn version(state: State, place: &Place, make: bool, known: i64) -> Result<i64, HistoryError> {
+    let shown = place.shown();
+    match state {
+        State::Nothing if make => Ok(0),
+        State::Nothing => Err(HistoryError::Missing { place: shown }),
+        // The first step leaves version 1; nothing of ours has ever had a smaller one.
+        State::Foreign | State::Version(..1) => Err(HistoryError::NotAStore {
+            place: shown,
+            why: match place {
+                Place::File(_) => "it is a database of something else",
+                Place::Server(_) => "its schema nicety is something else's",
+            },
+        }),
+        State::Version(version) if version > known => Err(HistoryError::Newer {
+            place: shown,
+            version,
+            known,
+        }),
+        State::Version(version) => Ok(version),
+    }
 }
 
 /// Takes the steps that have not been taken yet: all of them, or none.
-fn apply(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
-    let transaction =
-        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+async fn apply(
+    connection: &mut AnyConnection,
+    place: &Place,
+    make: bool,
+    steps: &[&'static str],
+) -> Result<(), Fault> {
+    let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    if version(state(connection, place).await?, place, make, known)? == known {
+        return Ok(());
+    }
+    let begin = BEGIN[usize::from(matches!(place, Place::Server(_)))];
+    let mut transaction = connection.begin_with(begin).await?;
     // Somebody else may have been faster.
-    let now: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    for step in steps.iter().skip(usize::try_from(now).unwrap_or(0)) {
-        transaction.execute_batch(step)?;
+    let there = version(state(&mut transaction, place).await?, place, make, known)?;
+    for step in steps.iter().skip(usize::try_from(there).unwrap_or(0)) {
+        transaction.execute(sqlx::raw_sql(*step)).await?;
     }
-    transaction.pragma_update(None, "application_id", APPLICATION)?;
-    transaction.pragma_update(None, "user_version", now.max(steps.len() as i64))?;
-    transaction.commit()
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-mod tests {
-    use super::*;
-
-    const NEXT: &str = "ALTER TABLE runs ADD COLUMN host TEXT NOT NULL DEFAULT 'unknown';";
-
-    fn version(connection: &Connection) -> i64 {
-        let query = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
-        query.unwrap()
-    }
-
-    /// A store of an older version, with a run.
-    fn older() -> Connection {
-        let mut store = Connection::open_in_memory().unwrap();
-        apply(&mut store, &STEPS[..1]).unwrap();
-        let run = "INSERT INTO runs VALUES (7, 'i', 'n', 's', 'quick', 0.1, 1, '0', 'k', 'c')";
-        store.execute_batch(run).unwrap();
-        store
-    }
-
-    #[test]
-    fn an_older_store_is_brought_up_to_date_with_what_is_in_it() {
-        let mut store = older();
-        apply(&mut store, &[STEPS[0], STEPS[1], NEXT]).unwrap();
-        assert_eq!(version(&store), 3);
-        let query = "SELECT id || name || host FROM runs";
-        let text: String = store.query_row(query, [], |row| row.get(0)).unwrap();
-        assert_eq!(text, "7nunknown");
-        apply(&mut store, &[STEPS[0], STEPS[1], NEXT]).unwrap();
-        assert_eq!(version(&store), 3, "a second time nothing is to do");
-    }
-
-    #[test]
-    fn a_step_that_fails_leaves_the_store_as_it_was() {
-        let mut store = older();
-        apply(
-            &mut store,
-            &[STEPS[0], STEPS[1], NEXT, "CREATE TABLE labels (x)"],
-        )
-        .unwrap_err();
-        assert_eq!(version(&store), 1);
-        store.prepare("SELECT host FROM runs").unwrap_err();
-    }
+    let update = sqlx::query("UPDATE version SET version = $1").bind(known);
+    update.execute(&mut *transaction).await?;
+    Ok(transaction.commit().await?)
 }

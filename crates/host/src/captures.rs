@@ -70,7 +70,7 @@ impl Search {
         self.folder(path, DEPTH)?;
         match self.found.len() == before {
             true => Err(io::Error::other(
-                "the folder holds no captures; nicety inspect --capture FILE makes one",
+                "the folder holds no captures; nicety inspect -o HOST.json makes one",
             )),
             false => Ok(()),
         }
@@ -127,7 +127,8 @@ impl Search {
     }
 }
 
-fn is_record(folder: &Path) -> bool {
+/// Whether a folder is the record of one host.
+pub fn is_record(folder: &Path) -> bool {
     folder.join("proc").is_dir() || folder.join("sys").is_dir()
 }
 

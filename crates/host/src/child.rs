@@ -77,38 +77,44 @@ fn gone() -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::process::ExitStatusExt;
+    use std::path::Path;
     use std::process::Stdio;
-    use std::time::{Duration, Instant};
 
     use super::*;
 
-    fn sleeper() -> Command {
-        let mut command = Command::new("sleep");
-        command.arg("600").stdin(Stdio::null());
-        command
-    }
-
     #[test]
     fn a_child_outlives_the_thread_that_asked_for_it() {
-        let mut child = std::thread::spawn(|| spawn(sleeper()).unwrap())
-            .join()
+        let asks = || {
+            let mut cat = Command::new("cat");
+            cat.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let thread = rustix::thread::gettid().as_raw_nonzero();
+            (spawn(cat).unwrap(), format!("/proc/self/task/{thread}"))
+        };
+        let (mut child, thread) = std::thread::spawn(asks).join().unwrap();
+        // A thread leaves this folder after the signals of its death were sent.
+        while Path::new(&thread).exists() {
+            std::thread::yield_now();
+        }
+        let said = b"still here";
+        child.stdin.take().unwrap().write_all(said).unwrap();
+        let mut heard = Vec::new();
+        child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_end(&mut heard)
             .unwrap();
-        std::thread::sleep(Duration::from_millis(50));
-        assert!(child.try_wait().unwrap().is_none());
-        child.kill().unwrap();
-        child.wait().unwrap();
+        assert_eq!(heard, said);
+        assert!(child.wait().unwrap().success());
     }
 
     #[test]
     fn a_tied_child_ends_with_its_thread() {
-        let mut child = std::thread::spawn(|| tie(&mut sleeper()).spawn().unwrap())
-            .join()
-            .unwrap();
-        let end = Instant::now() + Duration::from_secs(20);
-        while child.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < end, "it lives on");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let ties = || tie(Command::new("sleep").arg("600")).spawn().unwrap();
+        let mut child = std::thread::spawn(ties).join().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     }
 
     #[test]

@@ -129,20 +129,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("guest.sock");
         let listener = UnixListener::bind(&path).unwrap();
-        let host = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut line = String::new();
-            BufReader::new(&stream).read_line(&mut line).unwrap();
-            stream.write_all(b"one\ntwo\n").unwrap();
-            (line, stream)
-        });
-        let patience = Duration::from_millis(300);
+        let patience = Duration::from_millis(1);
         let mut channel = GuestChannel::open(&path, 0, patience).unwrap();
+        let (mut host, _) = listener.accept().unwrap();
         channel.write("status\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(&host).read_line(&mut line).unwrap();
+        assert_eq!(line, "status\n");
+        host.write_all(b"one\ntwo\n").unwrap();
         assert_eq!(channel.line().unwrap(), b"one\n");
         assert_eq!(channel.line().unwrap(), b"two\n");
-        let (line, _open) = host.join().unwrap();
-        assert_eq!(line, "status\n");
         assert_eq!(channel.line().unwrap_err().kind(), ErrorKind::TimedOut);
     }
 

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_write_is_not_trusted() {
+    fn what_others_can_write_is_not_trusted_as_any_user() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let dir = tempfile::tempdir().unwrap();
         let open_to_all = std::fs::Permissions::from_mode(0o777);
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_directory_is_closed_to_others() {
+    fn a_state_directory_is_closed_to_others_as_any_user() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(&dir.path().join("state")).unwrap();

@@ -49,7 +49,7 @@ pub enum KnobError {
         why: &'static str,
     },
     /// A value that the setting does not take.
-    #[error("{knob}: {value:?} is no value for it; expected {expected}")]
+    #[error("{knob}: {value:?} is not a value for it; expected {expected}")]
     BadValue {
         /// The setting.
         knob: String,
@@ -190,7 +190,7 @@ impl Knobs {
         knob: &Knob,
         path: &'a str,
     ) -> Result<Option<(&'a str, &'a str)>, KnobError> {
-        let refused = || KnobError::refused(knob, "is no file that tuning may touch");
+        let refused = || KnobError::refused(knob, "is not a file that tuning may touch");
         if !is_below(path, &SYS_PARTS) {
             return Err(refused());
         }
@@ -231,7 +231,7 @@ fn sysctl_path(knob: &Knob, name: &str) -> Result<String, KnobError> {
         true => Ok(format!("/proc/sys/{relative}")),
         false => Err(KnobError::refused(
             knob,
-            "is no setting that tuning may touch; net.* and vm.* are",
+            "is not a setting that tuning may touch; net.* and vm.* are",
         )),
     }
 }

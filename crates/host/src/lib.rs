@@ -22,4 +22,5 @@ pub mod stat;
 pub mod tasks;
 pub mod topology;
 pub mod tree;
+pub mod variable;
 pub mod vsock;

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_running_system_has_this_process() {
+    fn the_running_system_has_this_process_as_any_user() {
         let programs = Programs::read(&ProcRoot::live());
         assert!(programs.0.contains_key(&std::process::id()));
         assert!(programs.is_of(std::process::id(), std::process::id()));

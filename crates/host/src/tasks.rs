@@ -180,20 +180,16 @@ pub fn kernel_threads(proc: &ProcRoot, matches: impl Fn(&str) -> bool) -> Vec<Ta
 /// since Linux 6.4 is a thread of the process that owns the device (kernel/vhost_task.c).
 /// Walks every thread of the machine: for use before a run, not in a trial.
 pub fn any_threads(proc: &ProcRoot, matches: impl Fn(&str) -> bool) -> Vec<Task> {
-    let all = numbers(proc, "").flat_map(|pid| of_process(proc, pid));
-    let mut tasks: Vec<Task> = all.filter(|task| matches(&task.name)).collect();
-    tasks.sort_unstable();
-    tasks
-}
-
-/// Threads of one process, sorted by id; none when it has ended.
-pub fn of_process(proc: &ProcRoot, pid: u32) -> Vec<Task> {
-    let ids = numbers(proc, &format!("{pid}/task"));
-    let named = ids.filter_map(|tid| {
-        let name = proc.text(format!("{pid}/task/{tid}/comm"))?;
-        Some(Task { tid, pid, name })
-    });
-    let mut tasks: Vec<Task> = named.collect();
+    let mut tasks = Vec::new();
+    for pid in numbers(proc, "") {
+        for tid in numbers(proc, &format!("{pid}/task")) {
+            if let Some(name) = proc.text(format!("{pid}/task/{tid}/comm"))
+                && matches(&name)
+            {
+                tasks.push(Task { tid, pid, name });
+            }
+        }
+    }
     tasks.sort_unstable();
     tasks
 }

@@ -11,8 +11,8 @@ use crate::signals::Signals;
 use crate::terminal;
 use crate::wire::Start;
 
-/// Longest way to the prompt: seconds under KVM, 5 to 15 s under TCG, more on a busy host.
-pub const BOOT_LIMIT: Duration = Duration::from_secs(120);
+/// Longest way to the prompt: seconds under KVM, 5 to 15 s under TCG, minutes on a host with ten programs for each CPU.
+pub const BOOT_LIMIT: Duration = Duration::from_secs(300);
 /// Longest wait for a lab that is up.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Longest time without a sign of life of all the lab's CPUs: they give one every two seconds, on a

@@ -6,7 +6,7 @@ use std::io;
 use crate::wire::{Size, Start};
 
 /// What a command in the lab gets of its caller's environment; the rest may hold secrets that are for the
-/// caller's programs, and stays here unless it is named.
+/// caller's programs, and stays here.
 const PASSED: [&str; 19] = [
     "CLICOLOR",
     "CLICOLOR_FORCE",
@@ -34,18 +34,14 @@ const PASSED_BEGIN: [&str; 2] = ["LC_", "NICETY_"];
 const KEPT: [&str; 1] = ["NICETY_TOKEN"];
 
 /// The command with the caller's directory and what it may see of his environment: what is known to be
-/// harmless, and the variables `named`.
+/// harmless.
 ///
 /// # Errors
 /// When the working directory cannot be told.
-pub fn start(
-    words: Vec<OsString>,
-    terminal: Option<Size>,
-    named: &[OsString],
-) -> io::Result<Start> {
+pub fn start(words: Vec<OsString>, terminal: Option<Size>) -> io::Result<Start> {
     let directory = std::env::current_dir()?;
     let environment = std::env::vars_os()
-        .filter(|(name, _)| named.contains(name) || passes(name))
+        .filter(|(name, _)| passes(name))
         .collect();
     Ok(Start {
         words,
@@ -91,16 +87,5 @@ mod tests {
         ] {
             assert!(!passes(name.as_ref()), "{name}");
         }
-    }
-
-    #[test]
-    fn a_variable_that_is_named_is_passed() {
-        // Cargo sets it for every test.
-        let name = OsString::from("CARGO_MANIFEST_DIR");
-        let has = |start: Start| start.environment.iter().any(|(key, _)| *key == name);
-        assert!(!has(start(Vec::new(), None, &[]).unwrap()));
-        assert!(has(
-            start(Vec::new(), None, std::slice::from_ref(&name)).unwrap()
-        ));
     }
 }

@@ -1,7 +1,5 @@
 //! QEMU, a kernel and the way they run: what booting a lab needs.
 
-use std::path::PathBuf;
-
 use nicety_guests::bundle::{self, KernelWish, Progress};
 use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose, QemuError, Watch};
 use nicety_model::path::VmAccel;
@@ -22,10 +20,6 @@ pub struct LabRequest {
     pub accel: VmAccel,
     /// A kernel of the user's own, or one that is installed; without it Debian's.
     pub kernel: Option<KernelWish>,
-    /// Where QEMU and the kernel are kept; without it the user's own cache.
-    pub cache: Option<PathBuf>,
-    /// Address of the Debian mirror that they are fetched from.
-    pub mirror: String,
 }
 
 /// What booting needs.
@@ -50,15 +44,11 @@ impl Setup {
         fetching: &mut dyn FnMut(Option<Progress<'_>>),
         booting: &mut Watch<'_>,
     ) -> Result<Self, QemuError> {
-        let cache = match request.cache {
-            Some(cache) => cache,
-            None => bundle::default_cache()?,
-        };
+        let cache = bundle::place::cache()?;
         // Before anything is fetched.
         let kernel = request.kernel.map(|wish| wish.get(&cache)).transpose()?;
         let spec = BundleSpec {
             cache,
-            mirror: request.mirror,
             purpose: Purpose::Lab,
         };
         let bundle = Bundle::get(&spec, &mut |now| fetching(Some(now)))?;

@@ -35,7 +35,7 @@ pub const LEAST_MEMORY_MIB: u32 = 1024;
 /// # Errors
 /// What is no size, or too little to boot in.
 pub fn memory_mib(text: &str) -> Result<u32, Problem> {
-    let wrong = || Problem::value(format!("{text:?} is no size"), "write it as 4G or 2048M");
+    let wrong = || Problem::value(format!("{text:?} is not a size"), "write it as 4G or 2048M");
     let (number, factor) = match text.strip_suffix(['G', 'g']) {
         Some(number) => (number, 1024),
         None => (text.strip_suffix(['M', 'm']).ok_or_else(wrong)?, 1),
@@ -229,7 +229,7 @@ mod tests {
                 memory_mib(wrong)
                     .unwrap_err()
                     .to_string()
-                    .contains("is no size"),
+                    .contains("is not a size"),
                 "{wrong}"
             );
         }

@@ -18,7 +18,7 @@ use crate::boot::port_name;
 use crate::setup::LabRequest;
 use crate::spec::PORTS;
 use nicety_guests::QemuError;
-use nicety_guests::machine::{CONSOLE, MONITOR, PID};
+use nicety_guests::machine::{self, CONSOLE, MONITOR, PID};
 use nicety_guests::qmp::Qmp;
 use nicety_model::counted::plural;
 use nicety_model::path::VmAccel;
@@ -252,6 +252,11 @@ impl Running {
         self.dir.join(CONSOLE)
     }
 
+    /// What it said last; for when it has ended by itself.
+    pub fn said_last(&self) -> String {
+        machine::said_last(&self.dir)
+    }
+
     /// QEMU's process id.
     pub fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
@@ -350,8 +355,6 @@ mod tests {
             memory_mib,
             accel,
             kernel: None,
-            cache: None,
-            mirror: String::new(),
         };
         for same in [
             asked(None, None, VmAccel::Auto),
@@ -397,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_another_user_serves_is_not_used() {
+    fn a_socket_that_another_user_serves_is_not_used_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let (own, other) = (dir.path().join("own"), dir.path().join("other"));
         let _listener = std::os::unix::net::UnixListener::bind(&own).unwrap();

@@ -161,7 +161,7 @@ pub struct Month {
 
 /// Text that is no month.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no month; write year and month, as in 2026-11")]
+#[error("{0:?} is not a month; write year and month, as in 2026-11")]
 pub struct NoMonth(String);
 
 impl Month {

@@ -59,11 +59,11 @@ impl BitRateError {
                 format!("write \"{text}mbit\" for megabits per second (kbit, mbit or gbit)"),
             ),
             Self::Malformed(text) => Problem::value(
-                format!("{text:?} is no rate"),
+                format!("{text:?} is not a valid rate"),
                 "write a number and kbit, mbit or gbit, as in \"500mbit\"",
             ),
             Self::OutOfRange(text) => Problem::value(
-                format!("{text:?} is no rate of any link"),
+                format!("{text:?} is not a rate of any link"),
                 "write whole bits per second up to 100tbit",
             ),
         }
@@ -169,15 +169,15 @@ mod tests {
     fn other_text_is_refused_with_what_to_write() {
         for (text, part) in [
             ("500", "\"500mbit\""),
-            ("", "is no rate"),
-            ("-5mbit", "is no rate"),
-            ("5mbps", "is no rate"),
-            ("nanmbit", "is no rate"),
-            ("1e3mbit", "is no rate"),
-            (".5mbit", "is no rate"),
+            ("", "is not a valid rate"),
+            ("-5mbit", "is not a valid rate"),
+            ("5mbps", "is not a valid rate"),
+            ("nanmbit", "is not a valid rate"),
+            ("1e3mbit", "is not a valid rate"),
+            (".5mbit", "is not a valid rate"),
             ("0.5bit", "whole bits"),
             ("999tbit", "100tbit"),
-            ("1.2.3mbit", "is no rate"),
+            ("1.2.3mbit", "is not a valid rate"),
         ] {
             let error = text.parse::<BitRate>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -220,7 +220,7 @@ pub struct CellResult {
     /// Latency at every share measured, lowest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub latency_by_load_us: Vec<LatencySummary>,
-    /// Forwarding rate, loss and latency at the loads that the plan or `--latency-load` chose, lowest first;
+    /// Forwarding rate, loss and latency at the loads that the plan chose, lowest first;
     /// empty where neither did.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub curve: Vec<CurvePoint>,

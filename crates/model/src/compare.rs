@@ -101,6 +101,7 @@ impl SpreadOf {
 
 /// One side of a comparison: the runs taken together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ComparedSide")]
 pub struct Side {
     /// The runs, in the order given.
     pub runs: Vec<RunLabel>,

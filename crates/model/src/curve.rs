@@ -6,9 +6,6 @@ use serde_with::skip_serializing_none;
 
 use crate::latency::LatencySummary;
 use crate::units::LossRatio;
-
-/// Loads of a whole curve, in per cent of the throughput; 0 is one frame at a time.
-pub const WHOLE_CURVE: [u32; 8] = [0, 10, 25, 50, 75, 90, 100, 120];
 /// Highest load of a curve, in per cent of the throughput.
 pub const MAX_LOAD_PERCENT: u32 = 200;
 

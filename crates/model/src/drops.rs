@@ -8,7 +8,7 @@ use crate::keywords::keywords;
 
 keywords! {
     /// What an owner of packets is.
-    OwnerKind {
+    DropOwnerKind {
         /// A virtual machine.
         Guest = "guest",
         /// A virtual function of a NIC, by its interface or representor on this host.
@@ -39,7 +39,7 @@ keywords! {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct DropOwner {
     /// What it is.
-    pub kind: OwnerKind,
+    pub kind: DropOwnerKind,
     /// Its name: `web01`, `libvirt:web01/net0`, `eth0/vf3`, `docker 3f2a9c81d0aa`, `host`.
     pub name: String,
     /// Its interface on the host; absent for the host and for namespaces.
@@ -50,7 +50,7 @@ impl DropOwner {
     /// The host itself.
     pub fn host() -> Self {
         Self {
-            kind: OwnerKind::Host,
+            kind: DropOwnerKind::Host,
             name: "host".to_owned(),
             interface: None,
         }

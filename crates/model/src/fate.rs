@@ -310,24 +310,15 @@ mod tests {
                 reason: owned(reason),
             }
         };
-        for (cause, place) in [
-            (
-                dropped(Some("d0"), Some("veth_xmit"), Some("NOT_SPECIFIED")),
-                "d0 veth_xmit",
-            ),
-            (
-                dropped(Some("d0"), None, Some("QDISC_DROP")),
-                "d0 QDISC_DROP",
-            ),
+        #[rustfmt::skip]
+        let table = [
+            (dropped(Some("d0"), Some("veth_xmit"), Some("NOT_SPECIFIED")), "d0 veth_xmit"),
+            (dropped(Some("d0"), None, Some("QDISC_DROP")), "d0 QDISC_DROP"),
             (dropped(None, Some("udp_queue"), None), "kernel udp_queue"),
             (dropped(None, None, None), "kernel kfree_skb"),
-            (
-                FateCause::Refused {
-                    device: "a".to_owned(),
-                },
-                "a tx_dropped",
-            ),
-        ] {
+            (FateCause::Refused { device: "a".to_owned() }, "a tx_dropped"),
+        ];
+        for (cause, place) in table {
             assert_eq!(cause.place(), place);
         }
     }

@@ -189,8 +189,9 @@ impl std::str::FromStr for Goal {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::of(text)
-            .ok_or_else(|| format!("{text:?} is no goal; write throughput, latency or forwarding"))
+        Self::of(text).ok_or_else(|| {
+            format!("{text:?} is not a goal; write throughput, latency or forwarding")
+        })
     }
 }
 
@@ -198,11 +199,11 @@ impl std::str::FromStr for Risk {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::of(text).ok_or_else(|| format!("{text:?} is no risk; write low, medium or high"))
+        Self::of(text).ok_or_else(|| format!("{text:?} is not a risk; write low, medium or high"))
     }
 }
 
-/// A rule, for who wants to know what it is about.
+/// A rule, as `nicety explain` tells what it is about.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleReport {
@@ -235,13 +236,4 @@ pub struct RuleReason {
     pub cost: String,
     /// How much can go wrong.
     pub risk: Risk,
-}
-
-/// Rules as `nicety tune rules` and `explain` list them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleReports {
-    /// Schema version.
-    pub schema: u32,
-    /// By id.
-    pub rules: Vec<RuleReport>,
 }

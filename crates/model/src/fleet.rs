@@ -36,7 +36,7 @@ crate::keywords::keywords! {
     }
 }
 
-/// A fleet as `nicety tune fleet` reports it.
+/// A fleet as `nicety tune plan` reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetReport {
     /// Schema version.

@@ -91,7 +91,7 @@ pub enum FlowFilterError {
     Transport(String),
     /// No end.
     #[error(
-        "{0:?} is no end; write an address, an address with a port, or any, as in 192.0.2.1, 192.0.2.1:443, [2001:db8::1]:443, any:53"
+        "{0:?} is not an end; write an address, an address with a port, or any, as in 192.0.2.1, 192.0.2.1:443, [2001:db8::1]:443, any:53"
     )]
     End(String),
 }
@@ -214,7 +214,7 @@ mod tests {
             "any:x",
         ] {
             let said = wrong(&format!("tcp,any,{end}"));
-            assert!(said.contains("is no end"), "{said}");
+            assert!(said.contains("is not an end"), "{said}");
         }
     }
 }

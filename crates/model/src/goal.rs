@@ -81,9 +81,11 @@ pub struct GoalSummary {
     pub goal: String,
     /// Highest allowed loss ratio.
     pub loss_goal: f64,
-    /// Throughput in frames per second over the visits that have one.
+    /// The result in frames per second and direction, as that of a cell.
     #[serialize_always]
-    pub throughput_fps: Option<Spread>,
+    pub throughput_fps: Option<f64>,
+    /// Throughput of the visits that have one.
+    pub spread_fps: Option<Spread>,
     /// Median of the visits with its interval.
     pub estimate: Option<Estimate>,
     /// Verdict of the visits together.
@@ -144,23 +146,24 @@ impl Run {
     /// it has one goal only. A goal of the same name with another loss is another cell.
     pub fn by_goal(&self) -> Option<Self> {
         let more = |cell: &CellResult| cell.goals.len() > 1;
-        if !self.cells.iter().any(more) {
+        if !self.visits.iter().any(more) {
             return None;
         }
         let mut run = self.clone();
-        run.cells.clear();
-        for cell in &self.cells {
-            run.cells.push(cell.clone());
-            run.cells
+        run.visits.clear();
+        for cell in &self.visits {
+            run.visits.push(cell.clone());
+            run.visits
                 .extend((1..cell.goals.len()).filter_map(|number| cell.of_goal(number)));
         }
-        run.summary.clear();
-        for summary in &self.summary {
-            run.summary.push(summary.clone());
+        run.cells.clear();
+        for summary in &self.cells {
+            run.cells.push(summary.clone());
             let goals = summary.goals.iter().skip(1);
-            run.summary.extend(goals.map(|goal| CellSummary {
+            run.cells.extend(goals.map(|goal| CellSummary {
                 cell: cell_of(&summary.cell, &goal.goal, goal.loss_goal),
                 throughput_fps: goal.throughput_fps,
+                spread_fps: goal.spread_fps,
                 estimate: goal.estimate,
                 verdict: goal.verdict,
                 why: goal.why.clone(),

@@ -1,4 +1,4 @@
-//! A constant load over a long time, interval by interval: the lines of `nicety soak` and `nicety load`.
+//! A constant load over a long time, interval by interval: the lines of `nicety load`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct LatencyHistogram {
     pub buckets: Vec<[u64; 2]>,
 }
 
-/// A line of `nicety soak --json` and `nicety load --json`, and of the file `intervals.jsonl`.
+/// A line of `nicety load --json`, and of the file `intervals.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LoadLine {

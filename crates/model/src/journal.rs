@@ -360,13 +360,15 @@ impl SettingReport {
     }
 }
 
-/// All transactions of a state directory.
+/// What `nicety tune status` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct History {
+pub struct TuneStatus {
     /// Schema version.
     pub schema: u32,
-    /// By number.
-    pub transactions: Vec<TransactionReport>,
+    /// Transactions whose settings are changed now, by number, each setting once, with the value it has.
+    pub active: Vec<TransactionReport>,
+    /// All transactions of the state directory, by number.
+    pub history: Vec<TransactionReport>,
 }
 
 /// Whether two values of a setting are the same to the kernel: white space, leading zeros of CPU

@@ -38,7 +38,7 @@ pub enum EngineChoice {
 
 /// Not the name of an engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no engine: write auto, xdp, af_xdp, pktgen or af_packet")]
+#[error("unknown engine {0:?}: write auto, xdp, af_xdp, pktgen or af_packet")]
 pub struct NoEngine(String);
 
 impl FromStr for EngineChoice {
@@ -114,7 +114,7 @@ impl fmt::Display for LimitKey {
 /// Not the key of a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no key of a tester's limit: it is a frame size, /bi for both directions and /ENGINE, \
+    "{0:?} is not a key of a tester's limit: it is a frame size, /bi for both directions and /ENGINE, \
      as in 64/bi/af_packet"
 )]
 pub struct NoLimitKey(String);
@@ -211,7 +211,10 @@ mod tests {
             "64/dscp=x",
         ] {
             let error = text.parse::<LimitKey>().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{text:?} is no key")), "{error}");
+            assert!(
+                error.starts_with(&format!("{text:?} is not a key")),
+                "{error}"
+            );
         }
     }
 
@@ -255,7 +258,7 @@ mod tests {
         }
         assert_eq!(
             "dpdk".parse::<EngineChoice>().unwrap_err().to_string(),
-            "\"dpdk\" is no engine: write auto, xdp, af_xdp, pktgen or af_packet"
+            "unknown engine \"dpdk\": write auto, xdp, af_xdp, pktgen or af_packet"
         );
     }
 }

@@ -51,6 +51,7 @@ pub struct MeasuredGain {
 
 /// One trial of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MeasuredLoad")]
 pub struct CurvePoint {
     /// Load in frames per second.
     pub load_fps: f64,

@@ -51,14 +51,18 @@ pub struct Mix {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MixError {
     /// Neither a name nor weights and sizes.
-    #[error("{text:?} is no mix of frame sizes; write {}{}", words(), hint(text))]
+    #[error(
+        "{text:?} is not a mix of frame sizes; write {}{}",
+        words(),
+        hint(text)
+    )]
     Unknown {
         /// What was written.
         text: String,
     },
     /// A part that is not a weight and a size.
     #[error(
-        "{part:?} in {text:?} is no weight and frame size; write both as whole numbers, as in 7:64"
+        "{part:?} in {text:?} is not a weight and frame size; write both as whole numbers, as in 7:64"
     )]
     Part {
         /// The part.

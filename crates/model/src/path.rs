@@ -23,7 +23,7 @@ pub use virtio::Virtio;
 pub use vm::{VmConfig, VmParams, VmSwitch};
 pub use word::{
     Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff,
-    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic, Vmm,
+    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
 };
 
 pub use crate::keywords::UnknownKeyword;

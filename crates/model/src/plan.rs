@@ -30,7 +30,7 @@ use crate::mix::Mix;
 use crate::traffic::Shape;
 
 pub use crate::path::{VmConfig, VmNic, VmSwitch};
-pub use build::{PortsError, TooSmall};
+pub use build::PortsError;
 pub use cells::MAX_CELLS;
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
 pub use file::PlanFile;

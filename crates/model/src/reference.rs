@@ -1,11 +1,12 @@
-//! What `docs/reference` says of the codes of notes and problems.
+//! What there is to say of codes: of notes and problems as `docs/reference` has it, of rules as they have it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::finding::RuleReport;
 use crate::keywords::nearest;
-use crate::note::{Code, NotePage};
-use crate::problem::{Problem, ProblemCode, ProblemPage};
+use crate::note::NotePage;
+use crate::problem::{Problem, ProblemPage};
 
 /// Entry of one code.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -29,58 +30,45 @@ pub struct Explained {
     pub notes: Vec<NotePage>,
     /// Pages of problems, in the same way.
     pub problems: Vec<ProblemPage>,
+    /// Rules of `nicety tune plan`, in the same way.
+    pub rules: Vec<RuleReport>,
 }
 
-/// Meaning of a code or name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// A note.
-    Note(Code),
-    /// A problem.
-    Problem(ProblemCode),
-}
-
-impl Entry {
-    /// Everything that has a code.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let problems = ProblemCode::ALL.iter().copied();
-        Code::all()
-            .map(Self::Note)
-            .chain(problems.map(Self::Problem))
-    }
-
-    /// `N` or `P` and three digits.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Note(code) => code.code,
-            Self::Problem(code) => code.code(),
-        }
-    }
-
-    /// Short, lower case, with hyphens.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Note(code) => code.name,
-            Self::Problem(code) => code.name(),
-        }
-    }
-
-    /// The one with this number or name, in any case.
+impl Explained {
+    /// What a word means: a code, a name, or the letter of a kind of codes, in any case.
     ///
     /// # Errors
-    /// When there is none: the nearest name, or how to list all.
-    pub fn of(word: &str) -> Result<Self, Problem> {
-        let is_meant = |entry: &Self| {
-            entry.code().eq_ignore_ascii_case(word) || entry.name().eq_ignore_ascii_case(word)
+    /// When it means nothing: the nearest name, or how to list all.
+    pub fn meant(self, word: &str) -> Result<Self, Problem> {
+        let remedy = match nearest(&word.to_lowercase(), self.entries().map(|(_, name)| name)) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "nicety explain lists all".to_owned(),
         };
-        Self::all().find(is_meant).ok_or_else(|| {
-            let remedy = match nearest(&word.to_lowercase(), Self::all().map(Self::name)) {
-                Some(near) => format!("did you mean {near}?"),
-                None => "nicety explain lists all".to_owned(),
-            };
-            let what = format!("no note or problem has the code or name {word:?}");
-            Problem::value(what, remedy)
-        })
+        let is_meant = |code: &str, name: &str| {
+            let mut words = [code, name, &code[..1]].into_iter();
+            words.any(|known| known.eq_ignore_ascii_case(word))
+        };
+        let mut found = self;
+        found.notes.retain(|page| is_meant(page.code, page.name));
+        found
+            .problems
+            .retain(|page| is_meant(page.code.code(), page.name));
+        found.rules.retain(|rule| is_meant(&rule.id, &rule.name));
+        if found.entries().next().is_some() {
+            return Ok(found);
+        }
+        let what = format!("no note, problem or rule has the code or name {word:?}");
+        Err(Problem::value(what, remedy))
+    }
+
+    /// Code and name of each.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        let notes = self.notes.iter().map(|page| (page.code, page.name));
+        let problems = self.problems.iter();
+        let problems = problems.map(|page| (page.code.code(), page.name));
+        let rules = self.rules.iter();
+        let rules = rules.map(|rule| (rule.id.as_str(), rule.name.as_str()));
+        notes.chain(problems).chain(rules)
     }
 }
 

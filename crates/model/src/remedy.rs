@@ -156,7 +156,7 @@ impl fmt::Display for Step {
             ),
             Self::LongerTimeBox { missing } => write!(
                 f,
-                "Allow a longer --time-box: {}.",
+                "Allow a longer --for: {}.",
                 is_missing(*missing, "left out")
             ),
             Self::Preset { preset } => write!(f, "Rerun with --preset {preset}."),
@@ -200,34 +200,19 @@ mod tests {
             pid,
             cpus,
         };
-        for (step, text) in [
-            (
-                Step::StopPrograms {
-                    programs: vec![program("firefox", 812, 0.23), program("cc", 9, 0.1)],
-                },
-                "Stop firefox (PID 812, 0.2 CPU) and cc (PID 9, 0.1 CPU).",
-            ),
+        #[rustfmt::skip]
+        let table = [
+            (Step::StopPrograms { programs: vec![program("firefox", 812, 0.23), program("cc", 9, 0.1)] },
+                "Stop firefox (PID 812, 0.2 CPU) and cc (PID 9, 0.1 CPU)."),
             (Step::VmCpu { cpus: 3 }, "Give the VM a third CPU."),
             (Step::VmCpu { cpus: 9 }, "Give the VM one more CPU."),
-            (
-                Step::SteadyCpus {
-                    ms_per_s: Some(14.2),
-                    virtual_machine: true,
-                },
-                "Pin the VM's CPUs on its host, or use a quieter host: CPUs were stopped 14 ms per second.",
-            ),
-            (
-                Step::Resume { missing: 1 },
-                "Continue with --resume: 1 measurement is missing.",
-            ),
-            (
-                Step::Preset {
-                    preset: Preset::Std,
-                },
-                "Rerun with --preset std.",
-            ),
+            (Step::SteadyCpus { ms_per_s: Some(14.2), virtual_machine: true },
+                "Pin the VM's CPUs on its host, or use a quieter host: CPUs were stopped 14 ms per second."),
+            (Step::Resume { missing: 1 }, "Continue with --resume: 1 measurement is missing."),
+            (Step::Preset { preset: Preset::Std }, "Rerun with --preset std."),
             (Step::Repeats { repeats: 9 }, "Set repeats = 9 in the plan."),
-        ] {
+        ];
+        for (step, text) in table {
             let advised = Advised::from(step);
             assert_eq!(advised.text, text);
             let written = serde_json::to_string(&advised).unwrap();

@@ -149,10 +149,13 @@ pub struct InterfaceFacts {
 pub struct CellSummary {
     /// Name of the cell.
     pub cell: String,
-    /// Throughput in frames per second over the repeats that have one.
+    /// The result in frames per second and direction: the median of the visits, in runs older than intervals their
+    /// average.
     #[serialize_always]
-    pub throughput_fps: Option<Spread>,
-    /// The cell's number: median of its visits with an interval; absent in runs older than it.
+    pub throughput_fps: Option<f64>,
+    /// Throughput of the visits that have one.
+    pub spread_fps: Option<Spread>,
+    /// The result with its interval; absent in runs older than it.
     pub estimate: Option<Estimate>,
     /// Median of the visits' capacity, in frames per second and direction.
     pub capacity_fps: Option<f64>,
@@ -195,16 +198,16 @@ pub struct Run {
     #[serde(serialize_with = "limit::in_order_of_text")]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub tester_limit_fps: BTreeMap<LimitKey, f64>,
-    /// Results in the order they were measured.
-    pub cells: Vec<CellResult>,
+    /// Every visit of every cell, in the order they were measured; the control cell's among them.
+    pub visits: Vec<CellResult>,
     /// The control cell's visits beyond its own result.
     #[serde(default)]
     pub control: Option<ControlSummary>,
-    /// The paths of all trials of fates as their frames fell through them: worked out from `cells`.
+    /// The paths of all trials of fates as their frames fell through them: worked out from `visits`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub waterfalls: Vec<Waterfall>,
-    /// Spread over repeats, in the plan's order.
-    pub summary: Vec<CellSummary>,
+    /// The result of every cell over its visits, in the plan's order.
+    pub cells: Vec<CellSummary>,
     /// Socket workloads, in the plan's order.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sockets: Vec<SockSeries>,

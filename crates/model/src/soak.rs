@@ -36,13 +36,13 @@ pub enum LoadWish {
 /// Text that is no load.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no load; write 80% of the throughput, 80%max of the highest load, or frames per second, as in 200k or 1.5M"
+    "{0:?} is not a load; write 80% of the throughput, 80%max of the highest load, or frames per second, as in 200k or 1.5M"
 )]
 pub struct LoadWishError(String);
 
 /// Text that is no rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no rate; write frames per second from 1 to 1G, as in 500, 200k or 1.5M")]
+#[error("{0:?} is not a valid rate; write frames per second from 1 to 1G, as in 500, 200k or 1.5M")]
 pub struct RateError(String);
 
 /// Lowest and highest rate in frames per second.
@@ -198,7 +198,10 @@ mod tests {
             "", "%", "0", "0%", "-5", "201%", "2G", "x", "80%line", "k", "NaN", "inf", "ä",
         ] {
             let error = of(text).unwrap_err().to_string();
-            assert!(error.contains("is no load; write 80%"), "{text}: {error}");
+            assert!(
+                error.contains("is not a load; write 80%"),
+                "{text}: {error}"
+            );
         }
     }
 }

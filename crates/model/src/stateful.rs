@@ -89,7 +89,7 @@ pub struct Figure {
     pub confidence: Option<f64>,
 }
 
-/// Connections as everybody counts them, after a fill.
+/// Connection counts by source, after a fill.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TableCounts {
@@ -294,10 +294,10 @@ pub struct StatefulReport {
 impl StatefulReport {
     /// The verdicts of all figures.
     pub fn verdicts(&self) -> impl Iterator<Item = TableVerdict> + '_ {
-        let setup = self.setup.iter().map(|of| of.verdict);
-        let capacity = self.capacity.iter().map(|of| of.verdict);
-        let teardown = self.teardown.iter().map(|of| of.verdict);
-        let goodput = self.goodput.iter().map(|of| of.verdict);
+        let setup = self.setup.iter().map(|c| c.verdict);
+        let capacity = self.capacity.iter().map(|c| c.verdict);
+        let teardown = self.teardown.iter().map(|c| c.verdict);
+        let goodput = self.goodput.iter().map(|c| c.verdict);
         setup.chain(capacity).chain(teardown).chain(goodput)
     }
 }
@@ -315,25 +315,17 @@ mod tests {
             ..TableCounts::default()
         };
         assert!(counts.equal());
-        let wrong = [
-            TableCounts { sent: 6, ..counts },
-            TableCounts {
-                responder: 4,
-                ..counts
-            },
-            TableCounts {
-                kernel: 6,
-                ..counts
-            },
-            TableCounts {
-                listed: Some(4),
-                ..counts
-            },
-            TableCounts {
-                answered: Some(4),
-                ..counts
-            },
+        let others: [fn(&mut TableCounts); 5] = [
+            |c| c.sent = 6,
+            |c| c.responder = 4,
+            |c| c.kernel = 6,
+            |c| c.listed = Some(4),
+            |c| c.answered = Some(4),
         ];
-        assert!(wrong.iter().all(|counts| !counts.equal()));
+        for change in others {
+            let mut wrong = counts;
+            change(&mut wrong);
+            assert!(!wrong.equal(), "{wrong:?}");
+        }
     }
 }

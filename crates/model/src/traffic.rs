@@ -44,7 +44,9 @@ pub struct Tags {
 
 /// Not VLAN tags.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no VLAN; write an identifier from 1 to 4094, or two for QinQ, as in \"200.100\"")]
+#[error(
+    "{0:?} is not a VLAN; write an identifier from 1 to 4094, or two for QinQ, as in \"200.100\""
+)]
 pub struct NoTags(String);
 
 impl Tags {
@@ -112,7 +114,7 @@ pub enum Popularity {
 /// Not a popularity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no popularity of flows; write uniform, or zipf with its exponent from 0.001 to 5, as in zipf:1.1"
+    "{0:?} is not a popularity of flows; write uniform, or zipf with its exponent from 0.001 to 5, as in zipf:1.1"
 )]
 pub struct NoPopularity(String);
 
@@ -322,15 +324,8 @@ mod tests {
         };
         let words = shape.words();
         assert_eq!(
-            words,
-            [
-                "ipv6",
-                "tcp",
-                "dscp=46",
-                "vlan=200.100",
-                "zipf:1.1",
-                "new-flows=1000"
-            ]
+            words.join("/"),
+            "ipv6/tcp/dscp=46/vlan=200.100/zipf:1.1/new-flows=1000"
         );
         let mut read = Shape::default();
         assert!(words.iter().all(|word| read.take(word)));

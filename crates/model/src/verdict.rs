@@ -13,6 +13,8 @@ crate::keywords::keywords! {
         Late = "late",
         /// The confirm trial disagrees with the search, or the visits contradict each other.
         Unstable = "unstable",
+        /// The path repeats, damages or reorders frames: what arrived once is no measure of it.
+        Faulty = "faulty",
         /// The path ran in the sender's context: this is sender and path together.
         Coupled = "coupled",
         /// Stolen CPU time or a drifting control cell: the machine was not quiet.
@@ -33,7 +35,8 @@ impl Verdict {
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let rank = |verdict| match verdict {
-            Self::Failed => 7,
+            Self::Failed => 8,
+            Self::Faulty => 7,
             Self::Coupled => 6,
             Self::Late => 5,
             Self::Unstable => 4,
@@ -57,6 +60,7 @@ impl Verdict {
             Self::Wide => "The interval is wider than ± 5 %.",
             Self::Late => "The sender was late, so the load was not as intended.",
             Self::Unstable => "Measurements contradict each other. See the problems.",
+            Self::Faulty => "Frames arrived twice, damaged or out of order.",
             Self::Coupled => "This is the speed of sender and path together.",
             Self::Noisy => "The machine was busy, or its speed drifted.",
             Self::Failed => "No result. See the problems.",
@@ -79,8 +83,17 @@ mod tests {
 
     #[test]
     fn worse_follows_the_same_order() {
-        use Verdict::{Coupled, Failed, Late, Noisy, Ok, TesterLimited, Unstable};
-        let order = [Ok, Noisy, TesterLimited, Unstable, Late, Coupled, Failed];
+        use Verdict::{Coupled, Failed, Faulty, Late, Noisy, Ok, TesterLimited, Unstable};
+        let order = [
+            Ok,
+            Noisy,
+            TesterLimited,
+            Unstable,
+            Late,
+            Coupled,
+            Faulty,
+            Failed,
+        ];
         for (i, a) in order.iter().enumerate() {
             for (j, b) in order.iter().enumerate() {
                 assert_eq!(a.worse(*b), order[i.max(j)]);

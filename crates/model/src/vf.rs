@@ -1,4 +1,4 @@
-//! SR-IOV NICs, their virtual functions, and ports limited by tc, as `nicety vf` prints them.
+//! SR-IOV NICs, their virtual functions, and ports limited by tc, as `nicety port` prints them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 
 use crate::bitrate::BitRate;
 
-/// What `nicety vf list` and `nicety vf stats` print.
+/// What `nicety port list` prints.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VfReport {
     /// Schema version.
@@ -114,6 +114,8 @@ pub struct HostPort {
     pub interface: String,
     /// `tap`, `tun`, `veth` or `macvtap`.
     pub kind: String,
+    /// Who has it: a guest, a container, a namespace; absent where that is not known.
+    pub holder: Option<String>,
     /// Limit of what its owner sends; absent when there is none.
     pub limit: Option<BitRate>,
     /// Kind of another program's qdisc in the limit's place.
@@ -171,7 +173,7 @@ pub struct PortCounters {
     pub tx_local_bps: Option<f64>,
 }
 
-/// How many functions a NIC has, as `nicety vf enable --json` prints it.
+/// How many functions a NIC has, as `nicety port functions --json` prints it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionsReport {
@@ -187,7 +189,7 @@ pub struct FunctionsReport {
     pub to: u32,
 }
 
-/// Result of setting a limit, as `nicety vf limit --json` prints it.
+/// Result of setting a limit, as `nicety port limit --json` prints it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LimitReport {

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use nicety_model::plan::{PathPlan, Preset};
+use nicety_model::plan::Preset;
 use nicety_model::{Direction, Plan};
 use proptest::prelude::*;
 
@@ -143,55 +143,11 @@ fn the_default_plan_is_written_in_plain_toml() {
 
 /// Pieces of plans, to get deeper than arbitrary characters would.
 fn plan_like() -> impl Strategy<Value = String> {
-    let piece = prop::sample::select(vec![
-        "[traffic]",
-        "[search]",
-        "[[path]]",
-        "[path]",
-        "[[sockets]]",
-        "name",
-        "frame_sizes",
-        "directions",
-        "flows",
-        "preset",
-        "loss_ratio",
-        "repeats",
-        "confirm",
-        "kind",
-        "pin",
-        "nic",
-        "vcpus",
-        "a",
-        "b",
-        "=",
-        "[",
-        "]",
-        "{",
-        "}",
-        ",",
-        "\n",
-        " ",
-        "\"",
-        "'''",
-        "\"vm\"",
-        "\"ports\"",
-        "\"bridge\"",
-        "\"30s\"",
-        "64",
-        "9018",
-        "-1",
-        "0x40",
-        "0.5",
-        "nan",
-        "1e400",
-        "99999999999999999999999",
-        "2026-01-01",
-        "true",
-        "#",
-        "\u{e9}",
-        "\u{0}",
-        "[[0], [4, 6]]",
-    ]);
+    let words = "[traffic] [search] [[path]] [path] [[sockets]] name frame_sizes directions flows preset loss_ratio \
+                 repeats confirm kind pin nic vcpus a b = [ ] { } , \" ''' \"vm\" \"ports\" \"bridge\" \"30s\" 64 9018 -1 \
+                 0x40 0.5 nan 1e400 99999999999999999999999 2026-01-01 true # \u{e9} \u{0}";
+    let words = words.split(' ').chain(["\n", " ", "[[0], [4, 6]]"]);
+    let piece = prop::sample::select(words.collect::<Vec<_>>());
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
@@ -242,11 +198,6 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn arbitrary_text_is_answered_not_panicked_at(text in "\\PC*|[ -~\\n]{0,200}") {
-        let _ = Plan::parse("p.toml", &text);
-    }
-
-    #[test]
     fn plan_like_text_is_answered_in_one_line(text in plan_like()) {
         if let Err(error) = Plan::parse("p.toml", &text) {
             prop_assert_eq!(error.to_string().lines().count(), 1);
@@ -274,18 +225,11 @@ fn names_of_files_become_names_of_plans() {
     assert_eq!(name(&"x".repeat(200)), "x".repeat(64));
 }
 
-#[test]
-fn ports_are_named_in_the_plan() {
-    let plan = Plan::default_bridge().with_ports("eth1,eth2").unwrap();
-    let again = Plan::parse("plan.toml", &plan.to_toml().unwrap()).unwrap();
-    assert_eq!(again, plan);
-    assert!(matches!(&again.paths[..], [PathPlan::Ports { .. }]));
-}
-
 /// Results and seeds of older runs depend on it: of these lists the last one turns fastest, in
 /// whatever order a plan has them.
 #[test]
 fn the_order_of_lists_stays() {
+    #[rustfmt::skip]
     let vm: [(&str, &str, [&str; 2]); 14] = [
         ("guest", r#"["vm", "netns"]"#, ["vm", "netns"]),
         ("nic", r#"["sriov", "e1000"]"#, ["sriov", "e1000"]),
@@ -297,16 +241,8 @@ fn the_order_of_lists_stays() {
         ("queues", "[1, 2]", ["1", "2"]),
         ("ring", "[512, 256]", ["512", "256"]),
         ("vms", "[1, 2]", ["1", "2"]),
-        (
-            "tagging",
-            r#"["filtering", "sub-interface"]"#,
-            ["filtering", "sub-interface"],
-        ),
-        (
-            "vdev",
-            r#"["af_xdp", "af_packet"]"#,
-            ["af_xdp", "af_packet"],
-        ),
+        ("tagging", r#"["filtering", "sub-interface"]"#, ["filtering", "sub-interface"]),
+        ("vdev", r#"["af_xdp", "af_packet"]"#, ["af_xdp", "af_packet"]),
         ("cores", "[1, 2]", ["1", "2"]),
         ("accel", r#"["tcg", "kvm"]"#, ["tcg", "kvm"]),
     ];

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_gave_up_its_rights_is_told_what_to_do() {
+    fn a_thread_that_gave_up_its_rights_is_told_what_to_do_as_any_user() {
         let asked = std::thread::spawn(|| {
             crate::privilege::give_up_capabilities().unwrap();
             require(&NetNs::current().unwrap(), "police run")

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time_and_nothing_left() {
+    fn one_at_a_time_and_nothing_left_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("run");
         let first = Only::claim(&place, "a").unwrap().unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn others_pass_the_place_and_cannot_read_the_lock() {
+    fn others_pass_the_place_and_cannot_read_the_lock_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("run");
         let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_others_can_write_is_refused() {
+    fn a_place_that_others_can_write_is_refused_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
         assert!(Only::claim(dir.path(), "a").is_err());

@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_threads_is_refused() {
+    fn a_process_with_threads_is_refused_as_any_user() {
         // The test harness itself is the second thread.
         assert!(matches!(
             std::thread::spawn(enter_user_namespace).join().unwrap(),

@@ -6,6 +6,7 @@ use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcStats2};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nicety_model::facts::QdiscFacts;
 
+use crate::link::Link;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
@@ -21,6 +22,12 @@ pub fn list(ns: &NetNs) -> Result<Vec<(u32, QdiscFacts)>, NetError> {
         .query(request, NLM_F_DUMP)
         .map_err(|e| NetError::new("list queueing disciplines of namespace", ns, e))?;
     Ok(answers.into_iter().filter_map(qdisc_of).collect())
+}
+
+/// Those of one interface among all of its namespace.
+pub fn at(link: &Link, all: &[(u32, QdiscFacts)]) -> Vec<QdiscFacts> {
+    let own = all.iter().filter(|(index, _)| *index == link.index);
+    own.map(|(_, facts)| facts.clone()).collect()
 }
 
 fn qdisc_of(message: RouteNetlinkMessage) -> Option<(u32, QdiscFacts)> {

@@ -69,7 +69,7 @@ pub fn check(dir: &Path) -> io::Result<()> {
     let of = dir.symlink_metadata()?;
     let why = match of.is_dir() {
         true => not_only_ours(&of),
-        false => Some("is no directory"),
+        false => Some("is not a directory"),
     };
     why.map_or(Ok(()), |why| {
         let what = format!("it {why}; remove it, or set XDG_RUNTIME_DIR to a directory of yours");
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_that_is_not_only_ours_is_refused_with_what_to_do() {
+    fn a_directory_that_is_not_only_ours_is_refused_with_what_to_do_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let refused = |dir: &Path, why: &str| {
             let error = make(dir, 0o700).unwrap_err();
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(ours.metadata().unwrap().mode() & 0o777, 0o700);
         let link = dir.path().join("link");
         symlink(&ours, &link).unwrap();
-        refused(&link, "is no directory");
+        refused(&link, "is not a directory");
         for mode in [0o720, 0o702, 0o1777] {
             set_permissions(&ours, Permissions::from_mode(mode)).unwrap();
             refused(&ours, "can be written by others");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_directory_of_somebody_else_is_passed_over() {
+    fn a_runtime_directory_of_somebody_else_is_passed_over_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let [runtime, run] = ["runtime", "run"].map(|name| dir.path().join(name));
         let places = || places_of(Some(runtime.clone().into()), &run);

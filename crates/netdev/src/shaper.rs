@@ -18,6 +18,7 @@ mod root;
 mod shared_root;
 mod survey;
 
+use std::io;
 use std::time::Duration;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE};
@@ -47,6 +48,12 @@ const SMALL: u64 = 16_384;
 /// What may wait in a bucket, as time at its rate, and at least.
 const QUEUE: Duration = Duration::from_millis(25);
 const LEAST_QUEUE: u64 = 98_304;
+/// In the place of what is there.
+const INSTEAD: u16 = NLM_F_CREATE | NLM_F_REPLACE;
+/// There is none like it.
+const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
+const LIMIT: &str = "limit";
+const REMOVE: &str = "remove limit of";
 /// Begin of the names of the interfaces made here; the number of the port follows.
 const PREFIX: &str = "nicety";
 
@@ -288,7 +295,7 @@ impl Shapers {
         }
         if (lost && !others) || survey.ingress(face.index).is_none() {
             let request = message::ingress(libc::RTM_NEWQDISC, face.index);
-            match self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name) {
+            match self.change(request, NEW, LIMIT, &face.name) {
                 Err(NetError::Exists { .. }) => {}
                 other => other?,
             }
@@ -297,11 +304,11 @@ impl Shapers {
         let is_before = |filter: &Redirect| is_theirs(filter) && filter.priority <= FIRST;
         if there.iter().any(is_before) {
             let why = std::io::Error::other("a filter of somebody else comes before all others");
-            return Err(NetError::new("limit", &face.name, why));
+            return Err(NetError::new(LIMIT, &face.name, why));
         }
         if there.iter().all(is_theirs) {
             let request = message::redirect(face.index, ifb);
-            self.change(request, NLM_F_CREATE | NLM_F_EXCL, "limit", &face.name)?;
+            self.change(request, NEW, LIMIT, &face.name)?;
         }
         Ok(())
     }
@@ -318,24 +325,33 @@ impl Shapers {
         let shrinks = |old: &Bucket| burst_bytes(old.shape, burst.max(BURST)) >= LARGE;
         if burst_bytes(shape, burst) < LARGE && survey.bucket(index).is_some_and(shrinks) {
             // What waits is lost: it might not fit any more.
-            let request = message::remove(index, place.1, BUCKET);
-            self.change(request, 0, "renew limit of", port)?;
+            return self.renew_at(place, (shape, burst), port);
         }
-        self.bucket_at(place, shape, burst, port)
+        // A discipline of another program that has come since the survey stays.
+        let flags = match survey.is_unqueued(index) {
+            true => INSTEAD,
+            false => NLM_F_CREATE,
+        };
+        self.bucket_at(place, (shape, burst), port, flags)
     }
 
-    /// At the root of an interface, or at a class there, in the place of what is there.
+    /// At the root of an interface, or at a class there: with [`INSTEAD`] in the place of what is there, else only
+    /// where nothing is or nicety's own (net/sched/sch_api.c, `tc_modify_qdisc`).
     fn bucket_at(
         &self,
         place: (u32, u32),
-        shape: Shape,
-        burst: Duration,
+        (shape, burst): (Shape, Duration),
         port: &str,
+        flags: u16,
     ) -> Result<(), NetError> {
         let burst = burst_bytes(shape, burst);
         let queue = shape.rate.bytes_in(QUEUE).max(LEAST_QUEUE) + burst;
         let request = message::bucket(place, shape, burst, queue);
-        self.change(request, NLM_F_CREATE | NLM_F_REPLACE, "limit", port)
+        let made = self.channel.change(request, flags);
+        made.map_err(|e| match e.kind() {
+            io::ErrorKind::AlreadyExists => changing(port),
+            _ => NetError::new(LIMIT, port, e),
+        })
     }
 
     /// Puts a new bucket in the place of one that lets nothing through any more. What waited in
@@ -353,7 +369,7 @@ impl Shapers {
         let face = self.face(port, survey)?;
         let holder = self.holder(face, survey)?;
         match holder.filter(|index| survey.bucket(*index).is_some()) {
-            Some(index) => self.renew_at((index, survey.place(index)), shape, burst, port),
+            Some(index) => self.renew_at((index, survey.place(index)), (shape, burst), port),
             None => Ok(()),
         }
     }
@@ -361,13 +377,12 @@ impl Shapers {
     fn renew_at(
         &self,
         place: (u32, u32),
-        shape: Shape,
-        burst: Duration,
+        limit: (Shape, Duration),
         port: &str,
     ) -> Result<(), NetError> {
         let request = message::remove(place.0, place.1, BUCKET);
         self.change(request, 0, "renew limit of", port)?;
-        self.bucket_at(place, shape, burst, port)
+        self.bucket_at(place, limit, port, NLM_F_CREATE)
     }
 
     /// Takes a limit away, if there is one of ours.
@@ -412,7 +427,7 @@ impl Shapers {
             (_, _) => replace::remove_ours(link, &there),
         };
         for (request, flags) in requests {
-            self.change(request, flags, "remove limit of", &link.name)?;
+            self.change(request, flags, REMOVE, &link.name)?;
         }
         Ok(())
     }
@@ -497,7 +512,7 @@ impl Shapers {
                     link.name
                 );
                 let error = std::io::Error::from(rustix::io::Errno::OPNOTSUPP);
-                Err(NetError::new("limit", what, error))
+                Err(NetError::new(LIMIT, what, error))
             }
         }
     }
@@ -515,11 +530,17 @@ impl Shapers {
     }
 }
 
+/// The limit of another program is not the one that was surveyed or recorded, and stays.
+fn changing(port: &str) -> NetError {
+    let why = "another program is changing its limit";
+    NetError::new(LIMIT, port, io::Error::other(why))
+}
+
 fn foreign(kind: &str, port: &str) -> NetError {
     let why = format!(
         "somebody else's {kind} qdisc is on it; remove that first, see tc qdisc show dev {port}"
     );
-    NetError::new("limit", port, std::io::Error::other(why))
+    NetError::new(LIMIT, port, io::Error::other(why))
 }
 
 /// Whether a filter is one that was made here.

@@ -13,12 +13,14 @@ use nicety_netdev::netns::NetNs;
 use nicety_netdev::ns_sysfs::NsSysfs;
 use nicety_netdev::privilege::{Privilege, enter_user_namespace};
 use nicety_netdev::sysctl;
+use nicety_testkit::runner::{Skip, Test, run};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-mod net_harness;
 mod shapers;
 
 use shapers::{bursts_shrink, foreign_limits, limits_in_between, lost_limiters, port_limits};
+
+type Outcome = Result<(), Skip>;
 
 /// Set for the copy of this program that forbids itself user namespaces.
 const FORBID: &str = "NICETY_TEST_FORBID";
@@ -27,31 +29,28 @@ fn main() -> ExitCode {
     if std::env::var_os(FORBID).is_some() {
         return forbid_user_namespaces();
     }
-    net_harness::run(
-        "net_kernel",
-        &[
-            ("a_namespace_never_leaks_to_the_caller", no_leak),
-            ("values_and_panics_come_out_of_a_namespace", values_come_out),
-            ("a_veth_pair_is_made_as_asked", veth_pair),
-            ("bridges_have_ports", bridge),
-            ("errors_say_what_is_wrong", errors),
-            ("carrier_is_waited_for", carrier),
-            ("drivers_tell_about_themselves", driver),
-            ("features_are_switched_and_told_back", features),
-            ("sysfs_shows_the_other_namespace", sysfs),
-            ("napi_threads_are_found_and_pinned", napi_threads),
-            ("napi_needs_gro", napi_without_gro),
-            ("ipv6_can_be_kept_quiet", no_ipv6),
-            ("addresses_that_were_given_are_told", addresses),
-            ("without_capabilities_the_error_says_so", no_capabilities),
-            ("ports_are_limited_and_opened_again", port_limits),
-            ("a_burst_that_shrinks_stops_nobody", bursts_shrink),
-            ("limits_are_read_where_something_came", limits_in_between),
-            ("limits_of_others_are_left_alone", foreign_limits),
-            ("a_limit_that_lets_nothing_through_is_none", lost_limiters),
-            ("forbidden_user_namespaces_are_explained", forbidden),
-        ],
-    )
+    run([
+        Test::new("a_namespace_never_leaks_to_the_caller", no_leak),
+        Test::new("values_and_panics_come_out_of_a_namespace", values_come_out),
+        Test::new("a_veth_pair_is_made_as_asked", veth_pair).as_any_user(),
+        Test::new("bridges_have_ports", bridge),
+        Test::new("errors_say_what_is_wrong", errors),
+        Test::new("carrier_is_waited_for", carrier),
+        Test::new("drivers_tell_about_themselves", driver),
+        Test::new("features_are_switched_and_told_back", features).as_any_user(),
+        Test::new("sysfs_shows_the_other_namespace", sysfs).as_any_user(),
+        Test::new("napi_threads_are_found_and_pinned", napi_threads).as_any_user(),
+        Test::new("napi_needs_gro", napi_without_gro),
+        Test::new("ipv6_can_be_kept_quiet", no_ipv6).as_any_user(),
+        Test::new("addresses_that_were_given_are_told", addresses),
+        Test::new("without_capabilities_the_error_says_so", no_capabilities).as_any_user(),
+        Test::new("ports_are_limited_and_opened_again", port_limits).as_any_user(),
+        Test::new("a_burst_that_shrinks_stops_nobody", bursts_shrink),
+        Test::new("limits_are_read_where_something_came", limits_in_between),
+        Test::new("limits_of_others_are_left_alone", foreign_limits).as_any_user(),
+        Test::new("a_limit_that_lets_nothing_through_is_none", lost_limiters),
+        Test::new("forbidden_user_namespaces_are_explained", forbidden).as_any_user(),
+    ])
 }
 
 const SOME_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x77]);
@@ -364,21 +363,21 @@ fn no_capabilities(_: Privilege) {
     assert!(error.to_string().contains("refused"), "{error}");
 }
 
-fn forbidden(_: Privilege) {
+fn forbidden(_: Privilege) -> Outcome {
     let child = Command::new(std::env::current_exe().unwrap())
         .env(FORBID, "1")
         .output()
         .unwrap();
     let said = String::from_utf8(child.stdout).unwrap();
-    if said.starts_with("SKIP ") {
-        print!("{said}");
-        return;
+    if let Some(why) = said.strip_prefix("SKIP ") {
+        return Err(Skip(why.trim_end().to_owned()));
     }
     assert_eq!(
         said,
         "enter user namespace: forbidden on this host (user.max_user_namespaces = 0); \
          run as root, or have root set it: sysctl -w user.max_user_namespaces=10000\n"
     );
+    Ok(())
 }
 
 /// The limit belongs to a user namespace: set to nothing inside one, it forbids further ones
@@ -386,7 +385,7 @@ fn forbidden(_: Privilege) {
 fn forbid_user_namespaces() -> ExitCode {
     // In a chroot there is none to forbid further ones in.
     if let Err(error) = enter_user_namespace() {
-        println!("SKIP forbidden_user_namespaces_are_explained: {error}");
+        println!("SKIP {error}");
         return ExitCode::SUCCESS;
     }
     std::fs::write("/proc/sys/user/max_user_namespaces", "0").unwrap();

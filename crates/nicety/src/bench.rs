@@ -19,7 +19,6 @@ use crate::terminal::Stream;
 use crate::{demand, output, report};
 pub use progress::Preparing;
 use progress::Progress;
-pub use request::{RUNS, parse, with_fix};
 
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
@@ -42,8 +41,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let dir = session.dir().to_owned();
     let run = session.close(ending)?;
     let (exit, why) = exit(ending, &run, &args.demand);
-    let first = run.cells.is_empty() && run.sockets.is_empty();
-    report::print(run, &args.format)?;
+    let first = run.visits.is_empty() && run.sockets.is_empty();
+    report::print(run, &args.format, Some(&dir))?;
     output::say(&format!("report: {}", dir.join("report.html").display()));
     if ending == Ending::Interrupted {
         let before = if first {
@@ -104,7 +103,7 @@ fn board(session: &Session) -> Board {
 
 /// What a session that ended so, and the run so far, mean for a script; and the line that says why.
 fn exit(ending: Ending, run: &Run, asked: &DemandArgs) -> (Exit, Option<String>) {
-    let nothing = run.cells.is_empty() && run.sockets.is_empty();
+    let nothing = run.visits.is_empty() && run.sockets.is_empty();
     match ending {
         Ending::Interrupted => (Exit::Interrupted, None),
         Ending::OutOfTime if nothing => {

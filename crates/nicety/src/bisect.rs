@@ -15,6 +15,7 @@ use crate::cli::bisect::BisectArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::report::read_results;
+use crate::runs::Kept;
 use crate::signals::Signals;
 
 /// Something is wrong: `git bisect run` ends where a lower code would mean a bad revision.
@@ -73,7 +74,7 @@ fn side(paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     let one = |path: &PathBuf| {
         Ok(Input {
             source: path.display().to_string(),
-            run: read_results(path)?,
+            run: read_results(&mut Kept::default(), path)?,
         })
     };
     paths.iter().map(one).collect()
@@ -129,7 +130,7 @@ fn measure(args: &BisectArgs, sides: &Sides) -> Result<Result<f64, String>, Fail
         return Ok(Err(format!("{name} failed: {}", ran.status)));
     }
     let run = match named {
-        true => read_results(&dir)?,
+        true => read_results(&mut Kept::default(), &dir)?,
         false => read(&ran.stdout, &name)?,
     };
     Ok(sides.number(&name, run))

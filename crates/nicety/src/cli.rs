@@ -4,23 +4,23 @@ pub mod bench;
 pub mod bisect;
 pub mod compare;
 pub mod drops;
+pub mod groups;
 pub mod guest;
-pub mod guest_args;
 pub mod heading;
 pub mod host;
 pub mod load;
 pub mod output;
 pub mod police;
+pub mod port;
 pub mod report;
 pub mod runs;
-pub mod soak;
 pub mod state;
 pub mod stateful;
 #[cfg(test)]
 mod tests;
 pub mod trace;
 pub mod tune;
-pub mod vf;
+pub mod what;
 pub mod words;
 
 use std::net::SocketAddr;
@@ -59,61 +59,58 @@ Exit codes: 0 done; 1 done with a negative answer (a cell failed, a result got w
 /// The jobs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Find the highest rate a path carries with almost no loss, its latency, and what limits it.
+    /// Find the highest rate with almost no loss, and what limits it.
     #[command(after_help = bench::EXAMPLES)]
     Bench(bench::BenchArgs),
-    /// Compare new results with old ones: better, same, worse, or inconclusive.
+    /// Compare new results with old ones: better, same, or worse.
     #[command(after_help = compare::EXAMPLES)]
     Compare(compare::CompareArgs),
-    /// Measure a revision until it is sure whether it is good or bad, for git bisect run.
+    /// Measure a revision until it is good or bad, for git bisect run.
     #[command(after_help = bisect::EXAMPLES)]
     Bisect(bisect::BisectArgs),
-    /// Show what can be measured here, and what each missing thing costs.
+    /// Show what can be measured here, and what is missing.
     #[command(after_help = host::PROBE_EXAMPLES)]
     Probe(host::ProbeArgs),
-    /// Show this host's CPUs, interfaces, interrupts, virtual machines and settings.
+    /// Show this host's CPUs, interfaces, interrupts, VMs and settings.
     #[command(after_help = host::INSPECT_EXAMPLES)]
     Inspect(host::InspectArgs),
-    /// Find what slows this host's network, change it safely, and undo it.
+    /// Find what slows this host's network, change it, and undo it.
     #[command(subcommand, after_help = tune::EXAMPLES)]
     Tune(tune::TuneCommand),
-    /// Show and limit SR-IOV functions, taps, veths and macvtaps.
-    #[command(subcommand, after_help = vf::EXAMPLES)]
-    Vf(vf::VfCommand),
-    /// Show which packets the kernel of this host drops, why, and whose they are.
+    /// Show and limit ports of guests: taps, veths, SR-IOV functions.
+    #[command(subcommand, after_help = port::EXAMPLES)]
+    Port(port::PortCommand),
+    /// Show which packets this host drops, why, and whose they are.
     #[command(after_help = drops::EXAMPLES)]
     Drops(drops::DropsArgs),
-    /// Follow single test frames over a path: where each was, how long, and where it ended.
+    /// Follow single test frames: where each was, and where it ended.
     #[command(after_help = trace::EXAMPLES)]
     Trace(trace::TraceArgs),
-    /// Load a path at a constant rate for hours: every lost frame, when and where.
-    #[command(after_help = soak::EXAMPLES)]
-    Soak(Box<soak::SoakArgs>),
-    /// Load a path by hand: change the rate while it runs, and see what becomes of the frames.
+    /// Load a path, by hand or for hours: every lost frame and where.
     #[command(after_help = load::EXAMPLES)]
-    Load(load::LoadArgs),
-    /// Measure a router's table of connections: setup rate, capacity, teardown rate, and goodput on it.
+    Load(Box<load::LoadArgs>),
+    /// Measure a router's connections: setup, capacity, teardown.
     #[command(after_help = stateful::EXAMPLES)]
     Stateful(Box<stateful::StatefulArgs>),
     /// Share a link fairly among its tenants.
     #[command(subcommand, after_help = police::EXAMPLES)]
     Police(police::PoliceCommand),
-    /// Ask the host, from inside a guest, and limit this guest.
+    /// Ask the host from inside a guest, and limit this guest.
     #[command(subcommand, after_help = guest::EXAMPLES)]
     Guest(guest::GuestCommand),
     /// Render the results of runs.
     #[command(after_help = report::EXAMPLES)]
     Report(report::ReportArgs),
-    /// Explain a note or a problem: its cause, its effect, and what to do.
+    /// Explain a note, a problem or a rule: cause, effect, remedy.
     #[command(after_help = report::EXPLAIN_EXAMPLES)]
     Explain(report::ExplainArgs),
     /// Keep runs, list them, and follow a cell over time.
     #[command(after_help = runs::EXAMPLES)]
     Runs(runs::RunsArgs),
-    /// Measure latency, transactions and throughput between two socket endpoints.
-    #[command(subcommand, after_help = crate::sock::args::EXAMPLES)]
-    Sock(crate::sock::args::SockJob),
-    /// Boot a KVM host with an SR-IOV NIC in a virtual machine, to try things without the hardware.
+    /// Measure latency, transactions and throughput between sockets.
+    #[command(after_help = crate::sock::args::EXAMPLES)]
+    Sock(Box<crate::sock::args::SockArgs>),
+    /// Boot a KVM host with an SR-IOV NIC in a virtual machine.
     #[command(subcommand, after_help = crate::lab::args::ABOUT)]
     Lab(crate::lab::args::LabCommand),
     /// Print the completions of a shell.
@@ -205,12 +202,13 @@ fn window(text: &str) -> Result<Duration, String> {
 
 /// A shell.
 fn shell(text: &str) -> Result<clap_complete::Shell, String> {
-    let wrong = "is no shell known here; write bash, zsh, fish, elvish or powershell";
+    let wrong = "is not a shell known here; write bash, zsh, fish, elvish or powershell";
     parsed(text, wrong)
 }
 
 /// An address to listen on.
 fn listen(text: &str) -> Result<SocketAddr, String> {
-    let wrong = "is no address with a port; write one as in \"127.0.0.1:9471\" or \"[::]:9471\"";
+    let wrong =
+        "is not an address with a port; write one as in \"127.0.0.1:9471\" or \"[::]:9471\"";
     parsed(text, wrong)
 }

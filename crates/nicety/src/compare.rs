@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 
 use nicety_compare::{Input, Options};
 use nicety_model::compare::{Comparison, Metric};
-use nicety_report::{html, json, markdown, tables_csv};
+use nicety_report::{html, json, tables_csv};
 
 use crate::cli::compare::CompareArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::report::{prints, read_results, write};
+use crate::runs::Kept;
 
 /// Runs the command.
 pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
-    let old = side(&args.old_run, &args.old)?;
-    let new = side(&args.new_run, &args.new)?;
+    let mut kept = Kept::default();
+    let old = side(&mut kept, &args.old_run, &args.old)?;
+    let new = side(&mut kept, &args.new_run, &args.new)?;
     let options = Options {
         confidence: args.confidence,
         margin: args.margin,
@@ -24,10 +26,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.html {
         write(file, |out| html(&found, out))?;
     }
-    if let Some(file) = &args.md {
-        write(file, |out| markdown(&found, out))?;
-    }
-    if prints(&args.format, [&args.html, &args.md]) {
+    if prints(&args.format, [&args.html]) {
         output::report(
             &args.format,
             &found,
@@ -50,13 +49,13 @@ fn exit(found: &Comparison, strict: bool) -> Exit {
     }
 }
 
-fn side(first: &Path, more: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+fn side(kept: &mut Kept, first: &Path, more: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     std::iter::once(first)
         .chain(more.iter().map(PathBuf::as_path))
         .map(|path| {
             Ok(Input {
                 source: path.display().to_string(),
-                run: read_results(path)?,
+                run: read_results(kept, path)?,
             })
         })
         .collect()

@@ -13,8 +13,8 @@ use crate::cli::drops::DropsArgs;
 use crate::cli::output::Format;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::port::named;
 use crate::terminal::{Asked, Events, Stream};
-use crate::vf::named;
 
 /// Runs the command.
 pub fn run(args: &DropsArgs) -> Result<Exit, Failure> {
@@ -30,7 +30,7 @@ pub fn run(args: &DropsArgs) -> Result<Exit, Failure> {
         )));
     }
     let mut events = Events::start(Stream::Output)?;
-    if !args.follow {
+    if !args.watch {
         output::say(&format!("watching for {:?}; Ctrl-C ends it", args.window));
     }
     loop {
@@ -49,7 +49,7 @@ pub fn run(args: &DropsArgs) -> Result<Exit, Failure> {
         if !shown(&report, args)? {
             return Ok(Exit::Done);
         }
-        match (asked, args.follow) {
+        match (asked, args.watch) {
             (Some(Asked::Quit), false) => return Ok(Exit::Interrupted),
             (Some(Asked::Quit), true) | (_, false) => return Ok(Exit::Done),
             _ => {}
@@ -71,9 +71,9 @@ fn wait(events: &mut Events, begin: Instant, args: &DropsArgs) -> Option<Asked> 
 
 /// Prints it; false when nobody reads any more.
 fn shown(report: &DropsReport, args: &DropsArgs) -> Result<bool, Failure> {
-    let text = match (args.format.format(), args.follow) {
+    let text = match (args.format.format(), args.watch) {
         (Format::Json, true) => output::line(report)?,
-        _ if !args.follow => {
+        _ if !args.watch => {
             let top = usize::from(args.top);
             output::page(&args.format, report, || text::page(report, top))?;
             return Ok(true);

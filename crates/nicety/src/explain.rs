@@ -1,35 +1,29 @@
-//! `nicety explain`: what a note or a problem means, from the reference that comes with the program.
+//! `nicety explain`: what the code of a note, a problem or a rule means, from the reference that comes with
+//! the program.
 
-use std::io::Write;
-
-use anyhow::Context;
-use nicety_model::reference::{Entry, Explained, PageText};
+use nicety_advisor::catalogue;
+use nicety_model::reference::{Explained, PageText};
 use nicety_model::{SCHEMA, note, problem};
+use nicety_report::rules;
 
 use crate::cli::report::ExplainArgs;
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 const NOTES: &str = include_str!("../../../docs/reference/notes.md");
 const PROBLEMS: &str = include_str!("../../../docs/reference/problems.md");
 
 /// Prints one page, or a line of each.
 pub fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
-    let mut pages = all();
-    if let Some(word) = &args.code {
-        let code = Entry::of(word)?.code();
-        pages.notes.retain(|page| page.code == code);
-        pages.problems.retain(|page| page.code.code() == code);
-    }
-    let text = match args.output.json {
-        true => serde_json::to_string_pretty(&pages).map_err(Failure::environment)? + "\n",
-        false => text(&pages),
+    let pages = match &args.code {
+        Some(word) => all().meant(word)?,
+        None => all(),
     };
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error)
-            .context("cannot write the explanation")
-            .map_err(Failure::environment),
-        _ => Ok(Exit::Done),
+    match args.output.json {
+        true => output::print_json(&pages)?,
+        false => output::print_as("the explanation", &text(&pages))?,
     }
+    Ok(Exit::Done)
 }
 
 fn all() -> Explained {
@@ -37,42 +31,75 @@ fn all() -> Explained {
         schema: SCHEMA,
         notes: note::pages(NOTES),
         problems: problem::pages(PROBLEMS),
+        rules: catalogue::rules(),
+    }
+}
+
+/// One code as it is shown.
+struct Entry<'p> {
+    code: &'p str,
+    name: &'p str,
+    kind: String,
+    says: &'p str,
+    page: String,
+}
+
+impl<'p> Entry<'p> {
+    fn of_page(code: &'p str, name: &'p str, kind: String, text: &'p PageText) -> Self {
+        let PageText {
+            says,
+            cause,
+            effect,
+            remedy,
+        } = text;
+        let page = format!("{says}\n\nCause: {cause}\nEffect: {effect}\nWhat to do: {remedy}\n");
+        Self {
+            code,
+            name,
+            kind,
+            says,
+            page,
+        }
     }
 }
 
 /// The page of the only code, or a line of each.
 fn text(pages: &Explained) -> String {
+    let entries: Vec<Entry<'_>> = entries(pages).collect();
+    match entries.as_slice() {
+        [one] => format!("{} {} ({})\n{}", one.code, one.name, one.kind, one.page),
+        several => several
+            .iter()
+            .map(|of| format!("{} {:<24} {:<11} {}\n", of.code, of.name, of.kind, of.says))
+            .collect(),
+    }
+}
+
+fn entries(pages: &Explained) -> impl Iterator<Item = Entry<'_>> {
     let notes = pages.notes.iter();
-    let notes = notes.map(|page| (page.code, page.name, page.severity.to_string(), &page.text));
+    let notes = notes
+        .map(|page| Entry::of_page(page.code, page.name, page.severity.to_string(), &page.text));
     let problems = pages.problems.iter();
     let problems = problems.map(|page| {
-        (
+        Entry::of_page(
             page.code.code(),
             page.name,
             page.kind.to_string(),
             &page.text,
         )
     });
-    let pages: Vec<(&str, &str, String, &PageText)> = notes.chain(problems).collect();
-    match pages.as_slice() {
-        [(code, name, kind, page)] => {
-            let PageText {
-                says,
-                cause,
-                effect,
-                remedy,
-            } = page;
-            format!(
-                "{code} {name} ({kind})\n{says}\n\nCause: {cause}\nEffect: {effect}\nWhat to do: {remedy}\n"
-            )
+    let rules = pages.rules.iter().map(|rule| Entry {
+        code: &rule.id,
+        name: &rule.name,
+        kind: match rule.writes {
+            Some(_) => "applied",
+            None => "by hand",
         }
-        _ => {
-            let line = |(code, name, kind, page): &(&str, &str, String, &PageText)| {
-                format!("{code} {name:<24} {kind:<11} {}\n", page.says)
-            };
-            pages.iter().map(line).collect()
-        }
-    }
+        .to_owned(),
+        says: &rule.checks,
+        page: rules::lines(rule),
+    });
+    notes.chain(problems).chain(rules)
 }
 
 #[cfg(test)]
@@ -87,25 +114,54 @@ mod tests {
     #[test]
     fn a_page_has_all_parts_and_the_list_a_line_of_each() {
         let list = text(&all());
-        assert_eq!(list.lines().count(), Entry::all().count());
+        assert_eq!(list.lines().count(), all().entries().count());
         for line in [
             "N014 rests                    info        Whether",
             "P014 not-installed            environment ",
+            "T04 irq-affinity             applied     ",
         ] {
             assert!(list.contains(line), "{list}");
         }
-        let mut one = all();
-        one.notes.clear();
-        one.problems.retain(|page| page.name == "not-installed");
-        let page = text(&one);
-        assert!(
-            page.starts_with("P014 not-installed (environment)\n"),
-            "{page}"
-        );
-        assert!(
-            page.contains("\nCause: ") && page.contains("\nWhat to do: "),
-            "{page}"
-        );
+        for (word, begin, parts) in [
+            (
+                "P014",
+                "P014 not-installed (environment)\n",
+                ["\nCause: ", "\nWhat to do: "],
+            ),
+            (
+                "irq-affinity",
+                "T04 irq-affinity (applied)\n",
+                ["scaling.rst", "\nUndo: "],
+            ),
+        ] {
+            let page = text(&all().meant(word).unwrap());
+            assert!(page.starts_with(begin), "{page}");
+            assert!(parts.iter().all(|part| page.contains(part)), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_word_means_one_thing_and_a_letter_a_kind() {
+        let pages = all();
+        for (code, name) in pages.entries() {
+            for word in [name, &code.to_lowercase()] {
+                let meant = all().meant(word).unwrap();
+                let meant: Vec<(&str, &str)> = meant.entries().collect();
+                assert_eq!(meant, [(code, name)]);
+            }
+        }
+        let rules = all().meant("t").unwrap();
+        assert!(rules.notes.is_empty() && rules.problems.is_empty());
+        assert_eq!(rules.rules, all().rules);
+        for (word, remedy) in [
+            ("restz", "did you mean rests?"),
+            ("no-qemo", "did you mean no-qemu?"),
+            ("irq-afinity", "did you mean irq-affinity?"),
+            ("N999", "nicety explain lists all"),
+        ] {
+            let problem = all().meant(word).unwrap_err();
+            assert_eq!(problem.remedy.as_deref(), Some(remedy));
+        }
     }
 
     /// Text of the sources below `dir`, without tests.

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::anyhow;
+use nicety_advisor::Wishes;
 use nicety_host::facts::{self, Capturing, Source};
 use nicety_model::HostFacts;
+use nicety_model::finding::Goal;
 use nicety_model::run::Naming;
 use nicety_tuner::TuneEvent;
 
@@ -18,7 +20,7 @@ use crate::tune::events;
 /// Runs the command.
 pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     let mut source = Source::at(args.sysroot.as_deref()).map_err(Failure::usage)?;
-    if let Some(record) = &args.record {
+    if let Some(record) = args.out.as_ref().filter(|out| !is_file(out)) {
         source = source.recording(record).map_err(Failure::usage)?;
     }
     let mut naming = args.naming.naming();
@@ -28,7 +30,7 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
         naming.hostname = recorded.host.filter(|_| !args.naming.no_hostname);
         naming.label = naming.label.or(recorded.label);
     }
-    let mut facts = match &args.capture {
+    let mut facts = match args.out.as_ref().filter(|out| is_file(out)) {
         Some(file) => capture(source, file, args.window, &naming)?,
         None => {
             identify(&source, &naming);
@@ -39,8 +41,16 @@ pub fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.html {
         return picture(&facts, path);
     }
-    output::page(&args.format, &facts, || nicety_report::facts::page(&facts))?;
+    output::page(&args.format, &facts, || {
+        let advice = nicety_advisor::advise(&facts, Goal::Throughput, Wishes::default());
+        nicety_report::facts::page(&facts, advice.findings.len())
+    })?;
     Ok(Exit::Done)
+}
+
+/// Whether a record is one file.
+fn is_file(out: &Path) -> bool {
+    out.extension().is_some_and(|end| end == "json")
 }
 
 /// Reads the facts and writes what they were read from.

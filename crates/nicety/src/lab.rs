@@ -2,11 +2,11 @@
 
 pub mod args;
 pub mod guest;
+mod keep;
 pub mod progress;
 mod run;
 mod setup;
 mod share;
-mod up;
 
 use crate::exit::{Exit, Failure};
 use args::LabCommand;
@@ -18,8 +18,7 @@ pub fn run(command: &LabCommand) -> Result<Exit, Failure> {
     match command {
         LabCommand::Run(args) => run::run(args),
         LabCommand::Shell(args) => run::shell(args),
-        LabCommand::Up(args) => up::up(args),
-        LabCommand::Down => up::down(),
+        LabCommand::Down => keep::down(),
         LabCommand::Fetch(args) => setup::fetch(args),
     }
 }

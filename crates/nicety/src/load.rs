@@ -1,251 +1,149 @@
-//! `nicety load`: a rate set by hand, an interval a line.
+//! `nicety load`: a constant load, set by hand or kept in a directory; an interval a line.
 
+mod hand;
+mod kept;
 mod keys;
 mod pcap;
 
-use std::time::Duration;
+use std::path::Path;
 
 use anyhow::anyhow;
-use nicety_account::lost::Flows;
-use nicety_account::soak::Totals;
-use nicety_model::interval::LoadLine;
-use nicety_model::run::Naming;
-use nicety_model::{Coded, Direction, FateMode, Fps, Plan, ProblemCode, Validity, number};
-use nicety_report::soak::line;
-use nicety_runner::constant::{Constant, Intervals, Measured, Wanted};
-use nicety_runner::{Event, GuestSource, Observer, RunError};
+use nicety_model::interval::LoadSummary;
+use nicety_model::{CellKey, Direction, Plan, cell_choice, number};
 
-use crate::cli::load::LoadArgs;
+use crate::cli::load::{LoadArgs, LoadFailure};
 use crate::exit::{Exit, Failure};
-use crate::output;
-use crate::signals::Signals;
-use crate::trace;
-use keys::Hand;
-use pcap::LostPcap;
+use crate::{output, what};
 
-/// Flows of a line of JSON.
-const FLOWS_OF_LINE: usize = 64;
-/// Flows of the summary.
-const WORST_FLOWS: usize = 10;
-/// How soon the end of a pause is seen.
-const BLINK: Duration = Duration::from_millis(50);
-
-/// Nothing takes long enough to be told of.
-struct Silent;
-
-impl Observer for Silent {
-    fn on(&self, _: Event<'_>) {}
-}
-
-/// How a load ended.
-struct Ended {
-    totals: Totals,
-    flows: Flows,
-    complete: bool,
-    read: bool,
-}
+/// What it does to a cell.
+const LOADS: &str = "nicety load loads";
 
 /// Runs the command.
 pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
-    let plan = plan(args)?;
-    let key = plan.buildable_cells().next();
-    let key = key.ok_or_else(|| Failure::usage(anyhow!("nothing can be sent")))?;
-    // Before anything is sent, and before a namespace in which the file may not be.
-    let pcap = args
-        .lost_pcap
-        .as_deref()
-        .map(LostPcap::create)
-        .transpose()?;
-    let signals = Signals::install()?;
-    let wanted = Wanted {
-        plan,
-        key,
-        naming: Naming::default(),
-        engine: args.engine,
-        guests: GuestSource::default(),
-    };
-    let opened = Constant::open(wanted, &signals.stop(), &Silent);
-    let mut constant = match opened {
-        Err(error) if error.code() == ProblemCode::Interrupted => return Ok(Exit::Interrupted),
-        opened => opened?,
-    };
-    let mut failed = Ok(());
-    let ended = constant.run(FateMode::Auto, &Silent, |intervals| {
-        let load = Load {
-            args,
-            signals: &signals,
-            pcap,
-            failed: &mut failed,
-        };
-        load.all(intervals)
-    });
-    let ended = match ended {
-        Err(RunError::Interrupted) => return Ok(Exit::Interrupted),
-        ended => ended?,
-    };
-    let mut summary = ended.totals.summary(ended.complete);
-    (summary.flows, summary.lossy_flows) = ended.flows.worst(WORST_FLOWS);
-    if ended.read && summary.intervals > 0 {
-        match args.json {
-            true => output::print(&output::line(&LoadLine::Summary(Box::new(summary)))?)?,
-            false => output::print(&(line::summary(&summary) + "\n"))?,
-        }
+    match (&args.out, &args.resume) {
+        (None, None) => hand::run(args),
+        (_, Some(dir)) => kept::run(args, kept::resumed(args, dir)?),
+        (Some(dir), None) => kept::run(args, kept::new(args, dir)?),
     }
-    failed?;
-    Ok(match ended.complete {
-        true => Exit::Done,
-        false => Exit::Interrupted,
-    })
 }
 
-/// The plan whose first cell is loaded.
+/// The plan of which a cell is loaded.
 fn plan(args: &LoadArgs) -> Result<Plan, Failure> {
-    let mut plan = trace::over(args.from.as_deref(), args.to.as_deref())?;
-    plan.traffic.frame_sizes = vec![args.size];
-    plan.traffic.flows = vec![args.flows];
+    let mut plan = what::plan(&args.what)?;
+    if let Some(file) = args.what.plan() {
+        no_options(args, &file)?;
+        return Ok(plan);
+    }
+    plan.traffic.frame_sizes.truncate(1);
+    if let Some(size) = args.size {
+        plan.traffic.frame_sizes = vec![size];
+    }
+    if let Some(flows) = args.flows {
+        plan.traffic.flows = vec![flows];
+    }
     if args.bi {
         plan.traffic.directions = vec![Direction::Bi];
     }
     Ok(plan)
 }
 
-/// A load under way.
-struct Load<'a> {
-    args: &'a LoadArgs,
-    signals: &'a Signals,
-    pcap: Option<LostPcap>,
-    /// What went wrong with the output; the path has no part in it.
-    failed: &'a mut Result<(), Failure>,
-}
-
-impl Load<'_> {
-    fn all(mut self, intervals: &mut Intervals<'_>) -> Result<Ended, RunError> {
-        let args = self.args;
-        let mut ended = Ended {
-            totals: Totals::default(),
-            flows: Flows::new(intervals.flows()),
-            complete: false,
-            read: true,
-        };
-        if let Err(failure) = self.begin(intervals) {
-            *self.failed = Err(failure);
-            return Ok(ended);
-        }
-        let mut hand = match Hand::start(args.rate, args.json, self.signals) {
-            Ok(hand) => hand,
-            Err(failure) => {
-                *self.failed = Err(failure);
-                return Ok(ended);
-            }
-        };
-        let mut began_unix_s = None;
-        let length_s = args.length.map(|length| length.as_secs_f64());
-        loop {
-            let left_s = length_s.map(|length| length - ended.totals.wall_s());
-            if left_s.is_some_and(|left| left < BLINK.as_secs_f64()) {
-                ended.complete = true;
-                break;
-            }
-            let Some(rate) = hand.rate() else {
-                // q ends what has no other end.
-                ended.complete = args.length.is_none();
-                break;
-            };
-            let Some(rate) = rate else {
-                std::thread::sleep(BLINK);
-                continue;
-            };
-            let left = left_s.map_or(args.every, Duration::from_secs_f64);
-            let stop = hand.stop();
-            let Some(measured) = intervals.next(rate, args.every.min(left), &stop)? else {
-                continue;
-            };
-            if let Validity::Broken { why } = &measured.interval.validity {
-                hand.end();
-                *self.failed = Err(Failure::environment(anyhow!(
-                    "the path or a port broke: {why}"
-                )));
-                break;
-            }
-            let began = *began_unix_s.get_or_insert(measured.interval.started_unix_s);
-            match self.told(measured, began, intervals, &mut ended, &mut hand) {
-                Ok(read) => ended.read = read,
-                Err(failure) => {
-                    *self.failed = Err(failure);
-                    break;
-                }
-            }
-            if !ended.read {
-                break;
-            }
-        }
-        hand.end();
-        if let Some(pcap) = self.pcap.take() {
-            match pcap.finish() {
-                Ok(text) => output::say(&text),
-                Err(failure) => *self.failed = Err(failure),
-            }
-        }
-        Ok(ended)
-    }
-
-    /// What is to be known and done before the first interval.
-    fn begin(&mut self, intervals: &mut Intervals<'_>) -> Result<(), Failure> {
-        let args = self.args;
-        for note in intervals.notes().iter().filter(|_| output::is_verbose()) {
-            output::say(&format!("note: {note}"));
-        }
-        let [a, b] = intervals.ports().map(str::to_owned);
-        if let Some(pcap) = &mut self.pcap {
-            if !intervals.keep_neighbours(args.lost_frames) {
-                return Err(Failure::usage(anyhow!(
-                    "--lost-pcap: this engine does not see whole frames; leave --engine out, or write --engine af_packet"
-                )));
-            }
-            pcap.begin([&a, &b], args.lost_frames)?;
-        }
-        let way = if args.bi { "between" } else { "from" };
-        let to = if args.bi { "and" } else { "to" };
-        output::say(&format!(
-            "sending {}-byte frames {way} {a} {to} {b}, {} frames/s; Ctrl-C ends it",
-            args.size,
-            number::short(args.rate.0)
-        ));
-        Ok(())
-    }
-
-    /// Counts and tells an interval; false when nobody reads any more.
-    fn told(
-        &mut self,
-        measured: Measured,
-        began_unix_s: f64,
-        intervals: &mut Intervals<'_>,
-        ended: &mut Ended,
-        hand: &mut Hand,
-    ) -> Result<bool, Failure> {
-        let mut flows = Flows::new(intervals.flows());
-        for numbers in measured.numbers() {
-            flows.add(&numbers);
-        }
-        let mut interval = measured.interval;
-        if let Some(pcap) = self.pcap.as_mut().filter(|_| interval.frames.lost > 0) {
-            pcap.add(interval.number, &intervals.neighbours())?;
-        }
-        interval.flows = flows.all(FLOWS_OF_LINE);
-        ended.flows.merge(&flows);
-        // There is somebody who looks.
-        let _ = ended.totals.observe(&interval);
-        if self.args.json {
-            let text = output::line(&LoadLine::Interval(Box::new(interval)))?;
-            return output::print_on("to standard output", &text);
-        }
-        let mut text = line::interval(&interval, began_unix_s);
-        if ended.totals.intervals() == 1 {
-            text = format!("{}\n{text}", line::HEADER);
-        }
-        hand.say(&text)
+/// What a plan says is said nowhere else.
+fn no_options(args: &LoadArgs, file: &Path) -> Result<(), Failure> {
+    let options = [
+        ("--size", args.size.is_some()),
+        ("--flows", args.flows.is_some()),
+        ("--bi", args.bi),
+    ];
+    match options.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::usage(anyhow!(
+            "{option} is for loads without a plan; write it in {}",
+            file.display()
+        ))),
     }
 }
 
-/// The rate, where nothing pauses.
-type Rate = Option<Fps>;
+/// The exit code at the end that was asked for.
+fn judged(args: &LoadArgs, summary: &LoadSummary) -> Exit {
+    match failure(&args.fail_on, summary) {
+        Some(why) => {
+            output::tell(&format!("exit 1: {why}"));
+            Exit::Negative
+        }
+        None => Exit::Done,
+    }
+}
+
+/// What of that which was asked for makes the exit code 1.
+fn failure(fail_on: &[LoadFailure], summary: &LoadSummary) -> Option<String> {
+    let count = |what: LoadFailure| match what {
+        LoadFailure::Loss => (summary.lost(), "frame was lost", "frames were lost", "loss"),
+        LoadFailure::Gap => (summary.gap_count, "gap", "gaps", "gap"),
+        LoadFailure::Invalid => (
+            summary.invalid_intervals,
+            "invalid interval",
+            "invalid intervals",
+            "invalid",
+        ),
+    };
+    let mut all = fail_on.iter().map(|what| count(*what));
+    let (count, one, many, word) = all.find(|(count, ..)| *count > 0)?;
+    let words = if count == 1 { one } else { many };
+    Some(format!(
+        "{} {words} (--fail-on {word})",
+        number::count(count)
+    ))
+}
+
+/// The cell that is meant; of several one has to be named.
+pub fn cell(plan: &Plan, typed: Option<&str>, does: &str) -> Result<CellKey, Failure> {
+    let keys: Vec<CellKey> = plan.buildable_cells().collect();
+    let names: Vec<String> = keys.iter().map(CellKey::name).collect();
+    let name = match (typed, names.as_slice()) {
+        (Some(typed), _) => cell_choice::choose(&names, typed)
+            .map_err(|error| Failure::usage(anyhow!("--cell: {error}")))?,
+        (None, [name]) => name,
+        (None, []) => {
+            return Err(Failure::usage(anyhow!(
+                "the plan has no cell with frames that can be built; nicety bench says why"
+            )));
+        }
+        (None, several) => {
+            let numbered = several.iter().zip(1..);
+            let named: Vec<String> = numbered.map(|(name, n)| format!("{n} ({name})")).collect();
+            return Err(Failure::usage(anyhow!(
+                "the plan has {} cells, and {does} one; name it with --cell: {}",
+                several.len(),
+                number::first_few(&named, 8, ", ")
+            )));
+        }
+    };
+    let found = keys.iter().find(|key| key.name() == name).cloned();
+    found.ok_or_else(|| Failure::usage(anyhow!("--cell: no cell is called {name:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_follows_what_was_asked_for() {
+        let mut summary = LoadSummary::default();
+        let all = [LoadFailure::Loss, LoadFailure::Gap, LoadFailure::Invalid];
+        assert_eq!(failure(&all, &summary), None);
+        summary.frames.lost = 3;
+        summary.set_apart = 3;
+        assert_eq!(
+            failure(&all, &summary),
+            None,
+            "set apart is no loss of the path"
+        );
+        summary.gap_count = 1;
+        assert_eq!(failure(&all, &summary).unwrap(), "1 gap (--fail-on gap)");
+        summary.frames.lost = 5;
+        let told = failure(&all, &summary).unwrap();
+        assert_eq!(told, "2 frames were lost (--fail-on loss)");
+        assert_eq!(failure(&[LoadFailure::Invalid], &summary), None);
+        assert_eq!(failure(&[], &summary), None);
+    }
+}

@@ -17,11 +17,11 @@ mod load;
 mod output;
 mod pages;
 mod police;
+mod port;
 mod probe;
 mod report;
 mod runs;
 mod signals;
-mod soak;
 mod sock;
 mod stateful;
 mod terminal;
@@ -29,18 +29,19 @@ mod token_file;
 mod trace;
 mod tune;
 mod usage;
-mod vf;
 mod web;
+mod what;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use cli::{Cli, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let matches = cli::groups::command().try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers, everything else is wrong usage.
@@ -73,15 +74,14 @@ fn main() -> ExitCode {
         Command::Police(args) => police::run(&args),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { dir } => pages::manual(&dir),
+        Command::Port(args) => port::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Runs(args) => runs::run(&args),
-        Command::Soak(args) => soak::run(&args),
         Command::Sock(args) => sock::run(&args),
         Command::Stateful(args) => stateful::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),
-        Command::Vf(args) => vf::run(&args),
     };
     match result {
         Ok(exit) => exit.code(),

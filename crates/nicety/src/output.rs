@@ -1,13 +1,12 @@
 //! The only place that talks to the terminal.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use anstream::stream::RawStream;
-use anstream::{AutoStream, ColorChoice};
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nicety_host::variable;
 use nicety_report::page::Page;
 use nicety_report::{Options, Report, ReportError, markdown, rows, table};
 use serde::Serialize;
@@ -24,6 +23,7 @@ const PLAIN_WIDTH: u16 = 160;
 struct Manner {
     quiet: bool,
     verbose: bool,
+    colour: When,
 }
 
 static MANNER: OnceLock<Manner> = OnceLock::new();
@@ -33,15 +33,10 @@ pub fn begin(args: &GlobalArgs) {
     let manner = Manner {
         quiet: args.quiet,
         verbose: args.verbose,
+        colour: args.color,
     };
     // There is one command line.
     let _ = MANNER.set(manner);
-    let choice = match args.color {
-        When::Auto => ColorChoice::Auto,
-        When::Always => ColorChoice::Always,
-        When::Never => ColorChoice::Never,
-    };
-    choice.write_global();
 }
 
 fn manner() -> Manner {
@@ -58,10 +53,20 @@ pub fn is_verbose() -> bool {
     manner().verbose
 }
 
-/// Whether a stream gets colours: `--color`, then NO_COLOR, CLICOLOR_FORCE and CLICOLOR, then whether it
-/// is a terminal that knows them.
-pub fn colour(stream: &impl RawStream) -> bool {
-    AutoStream::choice(stream) != ColorChoice::Never
+/// Whether a stream gets colours: `--color`, then NO_COLOR (no-color.org), CLICOLOR_FORCE and CLICOLOR
+/// (bixense.com/clicolors), then whether it is a terminal that knows them.
+pub fn colour(stream: &impl IsTerminal) -> bool {
+    let on = |name| variable::named(name).map(|value| value != "0");
+    match manner().colour {
+        When::Always => true,
+        When::Never => false,
+        When::Auto if variable::named("NO_COLOR").is_some() => false,
+        When::Auto if on("CLICOLOR_FORCE") == Some(true) => true,
+        When::Auto if on("CLICOLOR") == Some(false) => false,
+        When::Auto => {
+            stream.is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+        }
+    }
 }
 
 /// One line of progress or advice on standard error; `--quiet` leaves it out.
@@ -103,16 +108,23 @@ pub fn page(
 ) -> Result<(), Failure> {
     match format.format() {
         Format::Json => print_json(value),
-        Format::Table => print(&page().text(table_options(), format.header())),
-        Format::Md => print(&page().markdown()),
-        Format::Csv => print(&page().csv(format.header()).map_err(Failure::environment)?),
+        _ => print(&rendered(format, &page())?),
+    }
+}
+
+/// Tables as text in the format that was asked for, which is not JSON.
+pub fn rendered(format: &FormatArgs, page: &Page) -> Result<String, Failure> {
+    match format.format() {
+        Format::Md => Ok(page.markdown()),
+        Format::Csv => page.csv(format.header()).map_err(Failure::environment),
+        Format::Table | Format::Json => Ok(page.text(table_options(), format.header())),
     }
 }
 
 /// Prints a report in the format that was asked for; JSON and CSV are its own.
 pub fn report(
     format: &FormatArgs,
-    report: &impl Report,
+    report: &dyn Report,
     json: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>,
     csv: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>,
 ) -> Result<(), Failure> {
@@ -172,12 +184,6 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let json = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
     let result = json.and_then(|()| writeln!(out)).and_then(|()| out.flush());
     written("to standard output", result).map(drop)
-}
-
-/// One object as text, to be printed or written.
-pub fn pretty(value: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::environment)?;
-    Ok(text + "\n")
 }
 
 /// One object as one of many lines.

@@ -11,31 +11,30 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use nicety_model::SCHEMA;
-use nicety_police::report::{RestoreReport, State};
+use nicety_police::report::RestoreReport;
 use nicety_policed::daemon::{self, Daemon, Ended, Options};
 use nicety_policed::guard;
 use nicety_policed::log::Log;
 use nicety_policed::{PolicyFile, client};
 
-use crate::cli::police::{AskArgs, ClusterCommand, PoliceCommand, RunArgs};
-use crate::cli::state::{StateArgs, usual_police};
+use crate::cli::police::{AskArgs, PoliceCommand, RunArgs};
+use crate::cli::state::usual_police;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::token_file;
-use crate::web::{ListenAt, Tls, TlsFiles};
+use crate::web::{ListenAt, Tls};
 
 /// Runs the command.
 pub fn run(command: &PoliceCommand) -> Result<Exit, Failure> {
     match command {
         PoliceCommand::Run(args) => start(args),
         PoliceCommand::Status(args) => status::status(args),
-        PoliceCommand::Explain(args) => status::explain(args),
         PoliceCommand::Reload(args) => status::reload(args),
         PoliceCommand::Poke(args) => status::poke(args),
         PoliceCommand::Bill(args) => bill::run(args),
         PoliceCommand::Import(args) => import::run(args),
         PoliceCommand::Restore(args) => restore(args),
-        PoliceCommand::Cluster(ClusterCommand::Forget(args)) => cluster::forget(args),
+        PoliceCommand::Forget(args) => cluster::forget(args),
         PoliceCommand::Guard => {
             let from = std::io::BufReader::new(std::io::stdin());
             guard::run(from, &mut std::io::stdout(), &Log::open(output::tell))?;
@@ -63,11 +62,10 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
     let (gate, tls) = who_may_look(args)?;
     let mut daemon = Daemon::start(&policy, options, log)?;
     let _served = match &args.listen {
-        Some(at) => {
-            let names = &args.listen_as;
+        Some(listening) => {
             let serve = serve::Serve {
-                at,
-                names,
+                at: &listening.at,
+                names: &listening.names,
                 gate,
                 tls,
             };
@@ -86,10 +84,12 @@ fn start(args: &RunArgs) -> Result<Exit, Failure> {
 
 /// What a client of the live page must know, and what keeps others from reading along.
 fn who_may_look(args: &RunArgs) -> Result<(serve::Gate, Option<Tls>), Failure> {
-    let token = args.listen_token_file.as_ref();
-    let token = token.map(|file| token_file::read("--listen-token-file", file));
-    let pair = args.listen_cert.clone().zip(args.listen_key.clone());
-    let tls = pair.map(|(certificate, key)| Tls::start(TlsFiles { certificate, key }));
+    let listening = args.listen.as_ref();
+    let token = listening.and_then(|listening| listening.token_file.as_ref());
+    let token = token.map(|file| token_file::read("token-file", file));
+    let tls = listening
+        .and_then(|listening| listening.tls.clone())
+        .map(Tls::start);
     Ok((serve::Gate(token.transpose()?), tls.transpose()?))
 }
 
@@ -102,19 +102,17 @@ fn listen(serve: serve::Serve<'_>, daemon: &Daemon) -> Result<serve::Served, Fai
         && !at.ip().is_loopback()
     {
         output::say(
-            "the token crosses the network for everyone to read; add --listen-cert and --listen-key",
+            "the token crosses the network for everyone to read; add cert= and key= to --listen",
         );
     }
     let served = serve::start(serve, Arc::clone(daemon.board()))?;
     output::say(&match &served.at {
         ListenAt::Tcp(at) => {
-            format!(
-                "{scheme}://{at}/ shows what happens, {scheme}://{at}/metrics is for Prometheus"
-            )
+            format!("live page: {scheme}://{at}/, metrics: {scheme}://{at}/metrics")
         }
         ListenAt::Unix(path) => {
             let path = path.display();
-            format!("curl --unix-socket {path} http://localhost/metrics shows what happens")
+            format!("metrics: curl --unix-socket {path} http://localhost/metrics")
         }
     });
     Ok(served)
@@ -143,16 +141,6 @@ fn restore(args: &AskArgs) -> Result<Exit, Failure> {
         0 => Exit::Done,
         _ => Exit::Negative,
     })
-}
-
-/// What a daemon says whose state directory is asked for, or the one of a network namespace where one
-/// runs.
-pub fn known(asked: &StateArgs, netns: u64) -> Result<Option<State>, Failure> {
-    match asked.given() {
-        Some(_) => status::read(asked).map(Some),
-        // Whoever may not read it does without.
-        None => Ok(client::read_quietly(usual_police().ok().as_deref(), netns)),
-    }
 }
 
 /// Whether a daemon in this network namespace sets the limit of a port, which is now `limit`.

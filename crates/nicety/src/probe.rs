@@ -19,7 +19,6 @@ use crate::signals::Signals;
 pub fn run(args: &ProbeArgs) -> Result<Exit, Failure> {
     let progress = Progress::default();
     let request = Request {
-        cache: args.cache.clone(),
         quick: args.quick,
         skip: &|| progress.skipped(),
     };

@@ -7,14 +7,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use nicety_model::{Note, Run, cell_choice};
-use nicety_report::{ReportError, csv, html, json, junit, markdown, prometheus, sock};
+use nicety_model::{Note, Run, cell_choice, shell};
+use nicety_report::{Brief, Report, ReportError, csv, html, json, junit, prometheus, sock};
 use nicety_runner::assemble;
-use nicety_store::{RunContents, StoreError};
+use nicety_store::RunContents;
 
 use crate::cli::output::{Format, FormatArgs};
-use crate::cli::report::ReportArgs;
+use crate::cli::report::{ReportArgs, Table};
 use crate::exit::{Exit, Failure};
+use crate::runs::Kept;
 use crate::{demand, exposition, output};
 
 /// Writes one kind of file.
@@ -22,28 +23,15 @@ type Render<R> = fn(&R, &mut Box<dyn Write>) -> Result<(), ReportError>;
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
-    let files: [(&Option<PathBuf>, Render<Run>); 9] = [
-        (&args.html, |run, out| html(run, out)),
-        (&args.csv, |run, out| csv::render(run, out)),
-        (&args.guest_csv, |run, out| csv::guests::render(run, out)),
-        (&args.ranking_csv, |run, out| csv::ranking::render(run, out)),
-        (&args.direction_csv, |run, out| {
-            csv::directions::render(run, out)
-        }),
-        (&args.sock_csv, |run, out| sock::csv::render(run, out)),
-        (&args.md, |run, out| markdown(run, out)),
-        (&args.junit, |run, out| junit::render(run, out)),
-        (&args.prometheus, |run, out| {
-            exposition::write(prometheus::families(run), out)
-        }),
-    ];
-    let one_each = args.format.given() || files.iter().any(|(file, _)| file.is_some());
+    let files = files(args);
+    let one_each = args.format.given() || !files.is_empty();
     if args.runs.len() > 1 && one_each {
         return Err(Failure::usage(anyhow!(
             "files and formats hold one run; give one run directory at a time"
         )));
     }
     let mut exit = Exit::Done;
+    let mut kept = Kept::default();
     for path in &args.runs {
         if nicety_store::is_soak(path) {
             soaked::run(path, args)?;
@@ -53,7 +41,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
             policed::run(path, args)?;
             continue;
         }
-        let mut run = read(path, RunContents::read_for_reports)?;
+        let mut run = read(&mut kept, path, true)?;
         if let Some(cell) = &args.cell {
             only(&mut run, cell)?;
         }
@@ -63,7 +51,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         let why = judged.then(|| demand::line(&run, &args.demand)).flatten();
         // Standard output holds one thing.
         if args.format.given() || !wrote {
-            print(run, &args.format)?;
+            print(run, &args.format, None)?;
         }
         if let Some(why) = why {
             output::tell(&why);
@@ -73,24 +61,64 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Writes the files that were asked for; false when none was.
-fn write_all<R>(run: &R, files: &[(&Option<PathBuf>, Render<R>)]) -> Result<bool, Failure> {
-    let mut wrote = false;
-    for (file, render) in files {
-        if let Some(file) = file {
-            write(file, |out| render(run, out))?;
-            wrote = true;
-        }
-    }
-    Ok(wrote)
+/// The files that were asked for.
+fn files(args: &ReportArgs) -> Vec<(&Path, Render<Run>)> {
+    let pages: [(_, Render<Run>); 3] = [
+        (&args.html, |run, out| html(run, out)),
+        (&args.junit, |run, out| junit::render(run, out)),
+        (&args.prometheus, |run, out| {
+            exposition::write(prometheus::families(run), out)
+        }),
+    ];
+    let pages = pages.into_iter();
+    let pages = pages.filter_map(|(file, render)| Some((file.as_deref()?, render)));
+    let tables = args.csv.iter().map(|(table, file)| {
+        let render: Render<Run> = match table {
+            Table::Cells => |run, out| csv::render(run, out),
+            Table::Visits => |run, out| csv::visits(run, out),
+            Table::Guests => |run, out| csv::guests::render(run, out),
+            Table::Ranking => |run, out| csv::ranking::render(run, out),
+            Table::Directions => |run, out| csv::directions::render(run, out),
+            Table::Sockets => |run, out| sock::csv::render(run, out),
+        };
+        (file.as_path(), render)
+    });
+    pages.chain(tables).collect()
 }
 
-/// Reads a run directory.
-fn read(
-    path: &Path,
-    contents: fn(&Path) -> Result<RunContents, StoreError>,
-) -> Result<Run, Failure> {
-    let contents = contents(path).map_err(Failure::usage)?;
+/// Writes files; false when there are none.
+fn write_all<R>(run: &R, files: &[(&Path, Render<R>)]) -> Result<bool, Failure> {
+    for (file, render) in files {
+        write(file, |out| render(run, out))?;
+    }
+    Ok(!files.is_empty())
+}
+
+/// What a record that is no run has nothing for: the option, where one of these was given.
+fn without_cells(args: &ReportArgs) -> Option<&'static str> {
+    let given = [
+        ("--csv", !args.csv.is_empty()),
+        ("--junit", args.junit.is_some()),
+        ("--prometheus", args.prometheus.is_some()),
+        ("--cell", args.cell.is_some()),
+    ];
+    let mut given = given.into_iter();
+    given.find_map(|(option, given)| given.then_some(option))
+}
+
+/// The page of a record that is no run, where it was asked for; whether it was.
+fn page<R>(args: &ReportArgs, record: &R, render: Render<R>) -> Result<bool, Failure> {
+    let html = args.html.as_deref().map(|file| (file, render));
+    write_all(record, html.as_slice())
+}
+
+/// Reads a run: a directory, or one of the store.
+fn read(kept: &mut Kept, path: &Path, trials: bool) -> Result<Run, Failure> {
+    let contents = match kept.contents(path, trials)? {
+        Some(contents) => contents,
+        None if trials => RunContents::read_for_reports(path).map_err(Failure::usage)?,
+        None => RunContents::read_results(path).map_err(Failure::usage)?,
+    };
     say_notes(path, &contents.notes);
     assemble::run(contents).map_err(Failure::usage)
 }
@@ -101,11 +129,11 @@ fn say_notes(path: &Path, notes: &[Note]) {
     }
 }
 
-/// Reads a run without its trials, from its directory or from what `--json` printed.
-pub fn read_results(path: &Path) -> Result<Run, Failure> {
+/// Reads a run without its trials, from its directory, the store or from what `--json` printed.
+pub fn read_results(kept: &mut Kept, path: &Path) -> Result<Run, Failure> {
     match path.is_file() {
         true => nicety_store::read_run_json(path).map_err(Failure::usage),
-        false => read(path, RunContents::read_results),
+        false => read(kept, path, false),
     }
 }
 
@@ -114,8 +142,8 @@ fn only(run: &mut Run, typed: &str) -> Result<(), Failure> {
     let cells = nicety_report::cells(run);
     let cell = cell_choice::choose(&cells, typed)
         .map_err(|error| Failure::usage(anyhow!("--cell: {error}")))?;
+    run.visits.retain(|of| of.cell == *cell);
     run.cells.retain(|of| of.cell == *cell);
-    run.summary.retain(|of| of.cell == *cell);
     run.sockets.retain(|of| of.name == *cell);
     run.trials.retain(|of| of.cell == *cell);
     run.control = None;
@@ -124,8 +152,9 @@ fn only(run: &mut Run, typed: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A run on standard output, without its trials.
-pub fn print(mut run: Run, format: &FormatArgs) -> Result<(), Failure> {
+/// A run on standard output, without its trials. As a table it is the whole report, or the first screen of a run that
+/// has just been measured into `fresh`: `-v` prints the whole there too, `-q` neither remedies nor where more is.
+pub fn print(mut run: Run, format: &FormatArgs, fresh: Option<&Path>) -> Result<(), Failure> {
     if format.format() == Format::Json {
         run.trials.clear();
         // A large run is several MB of text: never whole in memory.
@@ -133,11 +162,26 @@ pub fn print(mut run: Run, format: &FormatArgs) -> Result<(), Failure> {
         rendered(json::render(&run, &mut out, json::Style::Pretty))?;
         return output::written("the output", writeln!(out)).map(drop);
     }
+    let more = fresh.map(|dir| {
+        format!(
+            "More: {}, or -v",
+            shell::command(["nicety", "report", &dir.display().to_string()])
+        )
+    });
+    let brief = Brief {
+        run: &run,
+        more: more.as_deref().filter(|_| !output::is_quiet()),
+    };
+    let is_brief = more.is_some() && !output::is_verbose() && format.format() == Format::Table;
     output::report(
         format,
-        &run,
+        if is_brief {
+            &brief as &dyn Report
+        } else {
+            &run
+        },
         |_| Ok(()),
-        |out| match run.cells.is_empty() && !run.sockets.is_empty() {
+        |out| match run.visits.is_empty() && !run.sockets.is_empty() {
             true => sock::csv::render(&run, out),
             false => csv::render(&run, out),
         },

@@ -2,25 +2,26 @@
 
 mod add;
 mod keep;
-mod prune;
+mod kept;
+mod rm;
 mod trend;
 
-use std::env;
 use std::path::{Path, PathBuf};
 
-use nicety_history::{Caution, Environment, History, HistoryError, has_password};
+use nicety_history::{Caution, History, HistoryError, has_password};
+use nicety_host::variable;
 use nicety_model::history::RunList;
 use nicety_model::{Run, SCHEMA};
 use nicety_report::{csv, json};
 use nicety_runner::assemble;
-use nicety_store::RunContents;
+use nicety_store::{RunContents, RunFiles};
 
-use crate::cli::runs::{ExportArgs, LabelArgs, ListArgs, RunsArgs, RunsCommand, ShowArgs};
+use crate::cli::runs::{ListArgs, RunsArgs, RunsCommand};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::report::print;
 
 pub use keep::Keep;
+pub use kept::Kept;
 
 /// Where runs are kept when nobody says, beside the run directories.
 const STORE: &str = "runs/history.sqlite";
@@ -41,15 +42,12 @@ pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
         }
         (store, _) => store?,
     };
-    let store = store.as_mut();
+    let store = &mut store;
     match &args.command {
         RunsCommand::Add(args) => add::run(store, args),
         RunsCommand::List(args) => list(store, args),
-        RunsCommand::Show(args) => show(store, args),
         RunsCommand::Trend(args) => trend::run(store, args),
-        RunsCommand::Label(args) => label(store, args),
-        RunsCommand::Prune(args) => prune::run(store, args),
-        RunsCommand::Export(args) => export(store, args),
+        RunsCommand::Rm(args) => rm::run(store, args),
     }
 }
 
@@ -58,22 +56,21 @@ fn caution(caution: Caution) {
 }
 
 /// Opens the store: a server with what libpq's variables and files say of it.
-fn open(place: &Path, make: bool) -> Result<Box<dyn History>, HistoryError> {
-    let store = nicety_history::open(place, &Environment::of_process(), make)?;
+fn open(place: &Path, make: bool) -> Result<History, HistoryError> {
+    let store = nicety_history::open(place, make)?;
     store.cautions().iter().copied().for_each(caution);
     Ok(store)
 }
 
 /// The store's file or URL.
 fn place(given: Option<&Path>) -> PathBuf {
-    let named = || env::var_os(VARIABLE).filter(|value| !value.is_empty());
     match given {
         Some(path) => path.to_owned(),
-        None => named().map_or_else(|| STORE.into(), PathBuf::from),
+        None => variable::named(VARIABLE).map_or_else(|| STORE.into(), PathBuf::from),
     }
 }
 
-fn list(store: &dyn History, args: &ListArgs) -> Result<Exit, Failure> {
+fn list(store: &History, args: &ListArgs) -> Result<Exit, Failure> {
     let mut runs = store.list()?;
     runs.retain(|run| {
         args.label
@@ -117,28 +114,12 @@ fn show_list(list: &RunList, args: &ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn show(store: &dyn History, args: &ShowArgs) -> Result<Exit, Failure> {
-    let run = read(store, args.run)?;
-    print(run, &args.format)?;
-    Ok(Exit::Done)
-}
-
 /// A kept run as the renderers want it, without its trials.
-fn read(store: &dyn History, id: i64) -> Result<Run, Failure> {
-    let files = store.results(id)?;
+fn read(store: &History, id: i64) -> Result<Run, Failure> {
+    assemble::run(contents(id, &store.results(id)?)?).map_err(Failure::usage)
+}
+
+fn contents(id: i64, files: &RunFiles) -> Result<RunContents, Failure> {
     let name = PathBuf::from(format!("run {id}"));
-    let contents = RunContents::from_files(&name, &files).map_err(Failure::usage)?;
-    assemble::run(contents).map_err(Failure::usage)
-}
-
-fn label(store: &mut dyn History, args: &LabelArgs) -> Result<Exit, Failure> {
-    store.label(&[args.run], &args.labels, &args.remove)?;
-    Ok(Exit::Done)
-}
-
-fn export(store: &dyn History, args: &ExportArgs) -> Result<Exit, Failure> {
-    let files = store.files(args.run)?;
-    nicety_store::write_files(&args.dir, &files)?;
-    output::say(&format!("run {}: {}", args.run, args.dir.display()));
-    Ok(Exit::Done)
+    RunContents::from_files(&name, files).map_err(Failure::usage)
 }

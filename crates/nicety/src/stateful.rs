@@ -12,13 +12,12 @@ use nicety_report::stateful as text;
 use nicety_report::{html, json, plural};
 use nicety_runner::{Stateful, StatefulEvent, StatefulWanted};
 
-use crate::bench::parse;
 use crate::cli::stateful::StatefulArgs;
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::load;
 use crate::report::{prints, write};
 use crate::signals::Signals;
-use crate::soak;
+use crate::{output, what};
 
 /// Runs the command.
 pub fn run(args: &StatefulArgs) -> Result<Exit, Failure> {
@@ -34,12 +33,12 @@ pub fn run(args: &StatefulArgs) -> Result<Exit, Failure> {
         stages,
         connections: args.connections,
         most: args.most,
-        hosts: args.hosts,
-        addresses: args.addresses,
-        ports: args.ports,
+        hosts: args.nat.hosts,
+        addresses: args.nat.addresses,
+        ports: args.nat.ports,
         trial: args.trial,
         repeats: args.repeats,
-        max_rate: args.max_rate,
+        max_rate: args.rate,
         loss: args.loss,
     };
     let signals = Signals::install()?;
@@ -78,9 +77,9 @@ pub fn run(args: &StatefulArgs) -> Result<Exit, Failure> {
 
 /// The cell of the plan, or a router with source NAT.
 fn cell(args: &StatefulArgs) -> Result<(Plan, CellKey), Failure> {
-    if let Some(file) = &args.plan {
-        let plan = parse(file)?;
-        let key = soak::cell(&plan, args.cell.as_deref(), "nicety stateful measures")?;
+    if args.what.given() {
+        let plan = what::plan(&args.what)?;
+        let key = load::cell(&plan, args.cell.as_deref(), "nicety stateful measures")?;
         return Ok((plan, key));
     }
     // It has a path that is built here, as that of the key.

@@ -31,7 +31,7 @@ pub fn read(option: &str, file: &Path) -> Result<Token, Failure> {
 pub fn secret(path: &Path, longest: u64) -> Result<Vec<u8>, String> {
     let file = regular::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => {
-            "it is no regular file; name the file that holds the secret".to_owned()
+            "it is not a regular file; name the file that holds the secret".to_owned()
         }
         _ => error.to_string(),
     })?;

@@ -2,21 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
 use nicety_account::journey::Tally;
 use nicety_model::flow::{FlowFilter, FlowPacket};
 use nicety_model::journey::{Journey, JourneyEnd, TraceLine};
-use nicety_model::plan::PortsError;
 use nicety_model::{Coded, Fps, Note, Plan, ProblemCode};
 use nicety_report::trace as text;
-use nicety_runner::{Follower, GuestSource, RunError, TraceWanted, Tracer};
+use nicety_runner::{Follower, RunError, TraceWanted, Tracer};
 
-use crate::bench::{Preparing, parse};
+use crate::bench::Preparing;
 use crate::cli::trace::{Only, TraceArgs};
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::load;
 use crate::signals::Signals;
-use crate::soak;
+use crate::{output, what};
 
 /// Length of a burst: journeys are told after each.
 const BURST: Duration = Duration::from_millis(250);
@@ -147,43 +145,14 @@ fn tell(notes: Vec<Note>, told: &mut Vec<Note>) {
 
 /// The path, by a plan whose frames are those of the command line.
 fn wanted(args: &TraceArgs) -> Result<TraceWanted, Failure> {
-    let mut plan = over(args.from.as_deref(), args.to.as_deref())?;
+    let mut plan = Plan::default_bridge();
+    plan.paths = what::plan(&args.what)?.paths;
     plan.traffic.frame_sizes = vec![args.size];
-    if let Some(file) = &args.plan {
-        plan.paths = parse(file)?.paths;
-    }
     Ok(TraceWanted {
-        key: soak::cell(&plan, args.cell.as_deref(), FOLLOWS)?,
+        key: load::cell(&plan, args.cell.as_deref(), FOLLOWS)?,
         plan,
         engine: args.engine,
-        guests: GuestSource {
-            cache: args.cache.clone(),
-            mirror: args.mirror.clone(),
-            vmm: args.vmm_path.clone(),
-        },
     })
-}
-
-/// A plan over two interfaces that are there, or over a bridge where none are named.
-pub fn over(from: Option<&str>, to: Option<&str>) -> Result<Plan, Failure> {
-    let plan = Plan::default_bridge();
-    let (Some(from), Some(to)) = (from, to) else {
-        return Ok(plan);
-    };
-    let both = format!("{from},{to}");
-    plan.with_ports(&both)
-        .map_err(|error| Failure::usage(anyhow!("{from} {to}: {}", with_fix(&error))))
-}
-
-/// What is wrong with the ports, and what to do.
-fn with_fix(error: &PortsError) -> String {
-    match error {
-        PortsError::NotTwo(_) => {
-            "write both interfaces without a comma, as in eth1 eth2".to_owned()
-        }
-        PortsError::Same(_) => "a path needs two different interfaces; name another one".to_owned(),
-        other => format!("{other}; write names that `ip link` shows"),
-    }
 }
 
 /// Frames of the next burst; 0 at the end.

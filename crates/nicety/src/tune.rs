@@ -7,10 +7,10 @@ mod finish;
 mod fleet;
 mod measure;
 mod persist;
-mod rules;
-mod transactions;
+mod status;
 
 use std::io;
+use std::path::PathBuf;
 
 use nicety_advisor::Wishes;
 use nicety_host::facts::Source;
@@ -28,15 +28,9 @@ use crate::output;
 pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
     match command {
         TuneCommand::Plan(args) => plan(args),
-        TuneCommand::Fleet(args) => fleet::run(args),
         TuneCommand::Apply(args) => apply::run(args),
-        TuneCommand::Confirm(args) => finish::confirm(args),
-        TuneCommand::Rollback(args) => finish::rollback(args),
-        TuneCommand::Verify(args) => finish::verify(args),
-        TuneCommand::Active(args) => transactions::active(args),
-        TuneCommand::History(args) => transactions::history(args),
-        TuneCommand::Rules(args) => rules::list(args),
-        TuneCommand::Explain(args) => rules::explain(args),
+        TuneCommand::Undo(args) => finish::undo(args),
+        TuneCommand::Status(args) => status::run(args),
         TuneCommand::Persist(args) => persist::run(args),
         TuneCommand::Boot(args) => boot::run(args),
         TuneCommand::Guard(GuardArgs { state, id }) => {
@@ -47,7 +41,10 @@ pub fn run(command: &TuneCommand) -> Result<Exit, Failure> {
 }
 
 fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
-    let source = Source::at(args.sysroot.as_deref()).map_err(Failure::usage)?;
+    if fleet::is_meant(args) {
+        return fleet::run(args);
+    }
+    let source = Source::at(args.captures.first().map(PathBuf::as_path)).map_err(Failure::usage)?;
     let advice = advice::ask(&source, &AdviceRequest::from(&args.ask), &mut events::say)?;
     if output::is_verbose() && args.format.format() == Format::Table {
         output::print(&report::long(&advice, output::table_options().width))?;

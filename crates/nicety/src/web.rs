@@ -159,7 +159,7 @@ fn misdirected(names: &[String]) -> Answer {
         StatusCode::MISDIRECTED_REQUEST,
         format!(
             "This server does not go by that name. Ask it by its address, as localhost or as {}; \
-             police run --listen-as NAME adds a name.\n",
+             name=NAME behind the address of --listen adds a name.\n",
             names.join(" or ")
         ),
     )

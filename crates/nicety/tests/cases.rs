@@ -24,8 +24,8 @@ const RUN: [&str; 10] = [
 /// Reports of every run, and how they are asked for.
 const REPORTS: [(&str, &[&str]); 5] = [
     ("report.txt", &[]),
-    ("report.md", &["--md", "-"]),
-    ("report.csv", &["--csv", "-"]),
+    ("report.md", &["--format", "md"]),
+    ("report.csv", &["--format", "csv"]),
     ("report.json", &["--json"]),
     ("report.html", &["--html", "-"]),
 ];
@@ -33,10 +33,10 @@ const REPORTS: [(&str, &[&str]); 5] = [
 const CELLS: [(&str, &[&str]); 6] = [
     ("report.junit.xml", &["--junit", "-"]),
     ("report.prom", &["--prometheus", "-"]),
-    ("guests.csv", &["--guest-csv", "-"]),
-    ("ranking.csv", &["--ranking-csv", "-"]),
-    ("directions.csv", &["--direction-csv", "-"]),
-    ("sockets.csv", &["--sock-csv", "-"]),
+    ("guests.csv", &["--csv", "guests=-"]),
+    ("ranking.csv", &["--csv", "ranking=-"]),
+    ("directions.csv", &["--csv", "directions=-"]),
+    ("sockets.csv", &["--csv", "sockets=-"]),
 ];
 
 fn main() -> ExitCode {
@@ -65,8 +65,8 @@ fn advice(case: &mut Case) -> Result<(), Failed> {
     let host = host.filter(|name| case.folder().join(name).exists());
     let [host] = host.collect::<Vec<_>>()[..] else {
         return Err(
-            "either host.json, which nicety inspect --capture writes, or host, which \
-                    nicety inspect --record writes"
+            "either host.json, which nicety inspect -o writes, or host, which \
+                    nicety inspect -o writes"
                 .into(),
         );
     };
@@ -79,7 +79,7 @@ fn advice(case: &mut Case) -> Result<(), Failed> {
         let Some(arguments) = command.strip_prefix(PLAIN) else {
             return Err(format!("{command:?} does not begin with {PLAIN}").into());
         };
-        let mut call = call(&["tune", "plan", "--sysroot"], &host);
+        let mut call = call(&["tune", "plan"], &host);
         let text = nicety(call.args(arguments.split_whitespace()))?;
         if !transcript.is_empty() {
             transcript.push('\n');

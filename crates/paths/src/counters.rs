@@ -4,6 +4,7 @@ use nicety_host::stat::StatSample;
 use nicety_model::LossEntry;
 use nicety_model::facts::QdiscFacts;
 use nicety_netdev::link::{Link, LinkCounters};
+use nicety_netdev::qdisc;
 
 /// Place name of the line that holds what no counter accounts for.
 pub const UNEXPLAINED: &str = "unexplained";
@@ -87,9 +88,8 @@ impl InterfaceCounters {
     /// Of an interface of a namespace, with those of its queueing disciplines among `qdiscs`, which are all of that
     /// namespace.
     pub(crate) fn of_link(link: &Link, role: Role, qdiscs: &[(u32, QdiscFacts)]) -> Self {
-        let own = qdiscs.iter().filter(|(index, _)| *index == link.index);
         Self {
-            qdiscs: own.map(|(_, facts)| facts.clone()).collect(),
+            qdiscs: qdisc::at(link, qdiscs),
             ..Self::plain(&link.name, role, link.counters)
         }
     }
@@ -208,92 +208,48 @@ mod tests {
         }
     }
 
-    fn lines(before: LinkCounters, after: LinkCounters, role: Role, lost: u64) -> Vec<LossEntry> {
-        let at = |counters| PathCounters::from(vec![reading("d0", role, counters)]);
-        ledger(&at(before), &at(after), lost)
-    }
-
     fn line(place: &str, frames: u64) -> LossEntry {
         LossEntry::counted(place, frames)
     }
 
     #[test]
-    fn moved_counters_are_named_and_the_rest_is_unexplained() {
-        let before = LinkCounters {
-            tx_dropped: 100,
-            ..LinkCounters::default()
-        };
-        let after = LinkCounters {
-            tx_dropped: 112,
-            rx_missed_errors: 3,
-            ..before
-        };
-        assert_eq!(
-            lines(before, after, Role::Inner, 20),
-            [
-                line("d0 tx_dropped", 12),
-                line("d0 rx_missed_errors", 3),
-                line(UNEXPLAINED, 5)
-            ]
-        );
-    }
-
-    #[test]
-    fn frames_that_were_not_lost_leave_no_line() {
-        let flow = LinkCounters {
-            rx_packets: 5,
-            tx_packets: 5,
-            rx_bytes: 300,
-            tx_bytes: 300,
-            multicast: 5,
-            ..LinkCounters::default()
-        };
-        assert_eq!(lines(LinkCounters::default(), flow, Role::Inner, 0), []);
-    }
-
-    #[test]
-    fn details_are_not_counted_beside_their_sum() {
-        let crc = LinkCounters {
-            rx_errors: 4,
-            rx_crc_errors: 4,
-            ..LinkCounters::default()
-        };
-        assert_eq!(
-            lines(LinkCounters::default(), crc, Role::Port, 4),
-            [line("d0 rx_errors", 4)]
-        );
-    }
-
-    #[test]
-    fn what_a_port_drops_after_the_tester_saw_it_is_no_loss() {
-        let seen = LinkCounters {
-            rx_nohandler: 9,
-            rx_otherhost_dropped: 9,
-            ..LinkCounters::default()
-        };
-        assert_eq!(lines(LinkCounters::default(), seen, Role::Port, 0), []);
-        assert_eq!(
-            lines(LinkCounters::default(), seen, Role::Inner, 9),
-            [line("d0 rx_nohandler", 9)]
-        );
-    }
-
-    #[test]
-    fn copies_that_die_at_the_bridge_itself_are_no_loss() {
-        let copies = LinkCounters {
-            rx_dropped: 9,
-            ..LinkCounters::default()
-        };
-        assert_eq!(lines(LinkCounters::default(), copies, Role::Bridge, 0), []);
-    }
-
-    #[test]
-    fn a_counter_that_went_back_gives_no_line() {
-        let before = LinkCounters {
-            rx_dropped: 50,
-            ..LinkCounters::default()
-        };
-        assert_eq!(lines(before, LinkCounters::default(), Role::Inner, 0), []);
+    fn what_moved_is_named_where_frames_were_lost() {
+        type Set = fn(&mut LinkCounters);
+        type Lines = &'static [(&'static str, u64)];
+        let none: Set = |_| {};
+        let dropped: Set = |c| c.rx_dropped = 50;
+        // A port drops what the tester has seen already.
+        let unhandled: Set = |c| (c.rx_nohandler, c.rx_otherhost_dropped) = (9, 9);
+        #[rustfmt::skip]
+        let table: [(Set, Set, Role, u64, Lines); 8] = [
+            (|c| c.tx_dropped = 100, |c| (c.tx_dropped, c.rx_missed_errors) = (112, 3), Role::Inner, 20,
+                &[("d0 tx_dropped", 12), ("d0 rx_missed_errors", 3), (UNEXPLAINED, 5)]),
+            // Frames that went on.
+            (none, |c| (c.rx_packets, c.tx_packets, c.rx_bytes, c.tx_bytes, c.multicast) = (5, 5, 300, 300, 5),
+                Role::Inner, 0, &[]),
+            // Details are not counted beside their sum.
+            (none, |c| (c.rx_errors, c.rx_crc_errors) = (4, 4), Role::Port, 4, &[("d0 rx_errors", 4)]),
+            (none, unhandled, Role::Port, 0, &[]),
+            (none, unhandled, Role::Inner, 9, &[("d0 rx_nohandler", 9)]),
+            // Copies that die at the bridge itself.
+            (none, dropped, Role::Bridge, 0, &[]),
+            // A counter that went back.
+            (dropped, none, Role::Inner, 0, &[]),
+            // More was seen than was lost.
+            (none, dropped, Role::Inner, 40, &[("d0 rx_dropped", 50)]),
+        ];
+        for (row, (before, after, role, lost, wanted)) in table.into_iter().enumerate() {
+            let at = |set: Set| {
+                let mut counters = LinkCounters::default();
+                set(&mut counters);
+                PathCounters::from(vec![reading("d0", role, counters)])
+            };
+            let wanted: Vec<_> = wanted
+                .iter()
+                .map(|(place, frames)| line(place, *frames))
+                .collect();
+            assert_eq!(ledger(&at(before), &at(after), lost), wanted, "row {row}");
+        }
     }
 
     #[test]
@@ -315,17 +271,5 @@ mod tests {
         let unnamed = [line(UNEXPLAINED, 10)];
         assert_eq!(ledger(&at("htb", 5), &at("tbf", 12), 10), unnamed);
         assert_eq!(ledger(&at("tbf", 5), &at("tbf", 0), 10), unnamed);
-    }
-
-    #[test]
-    fn counters_seeing_more_than_was_lost_leave_nothing_unexplained() {
-        let after = LinkCounters {
-            rx_dropped: 50,
-            ..LinkCounters::default()
-        };
-        assert_eq!(
-            lines(LinkCounters::default(), after, Role::Inner, 40),
-            [line("d0 rx_dropped", 50)]
-        );
     }
 }

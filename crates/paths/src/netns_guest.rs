@@ -23,8 +23,9 @@ use nicety_netdev::link::{LinkChange, Mac, Share};
 use nicety_netdev::napi;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
+use nicety_netdev::qdisc;
 
-use crate::counters::{InterfaceCounters, PathCounters};
+use crate::counters::{InterfaceCounters, PathCounters, Role};
 use crate::endpoint_site::EndpointSite;
 use crate::error::PathError;
 use crate::function_rig::{self, OnFunctions};
@@ -289,11 +290,14 @@ impl Path for NetnsPath {
         let mut counters = self.rig.counters(&[])?;
         let mut inner = Vec::new();
         for (number, guest) in self.guests.iter().enumerate() {
-            let (links, guest) = (guest.links.list()?, name(number, self.guests.len() as u32));
+            let (links, qdiscs) = (guest.links.list()?, qdisc::list(&guest.ns)?);
+            let guest = name(number, self.guests.len() as u32);
             inner.extend(NICS.into_iter().filter_map(|name| {
                 let link = links.iter().find(|link| link.name == name)?;
-                let place = format!("{guest} {name}");
-                Some(InterfaceCounters::inner(place, link.counters))
+                Some(InterfaceCounters {
+                    interface: format!("{guest} {name}"),
+                    ..InterfaceCounters::of_link(link, Role::Inner, &qdiscs)
+                })
             }));
         }
         let middle = counters.interfaces.len() / 2;

@@ -29,10 +29,9 @@ use std::time::Duration;
 use nicety_guests::accel::BOOTS;
 use nicety_guests::virtio;
 use nicety_guests::wire::{Hello, Serve};
-use nicety_guests::{Accelerator, Bundle, CloudHypervisor, QemuError};
+use nicety_guests::{Accelerator, Bundle, QemuError};
 use nicety_host::stat::StatSample;
 use nicety_model::note::{GuestNic, GuestNote, Shared, ThreadPlace};
-use nicety_model::path::Vmm;
 use nicety_model::plan::{VmConfig, VmNic, VmSwitch};
 use nicety_model::{Note, ResetKind};
 use nicety_netdev::link::LinkCounters;
@@ -75,8 +74,6 @@ pub struct VmPath {
     can_wait: bool,
     /// What the guests are connected by.
     by: (VmNic, VmSwitch),
-    /// What runs them.
-    vmm: Vmm,
 }
 
 impl VmPath {
@@ -104,14 +101,6 @@ impl VmPath {
     /// [`PathError::Guest`]; [`PathError::Qemu`] when it does not start.
     pub fn check_qemu(spec: &VmSpec, bundle: &Bundle) -> Result<(), PathError> {
         spec::known(spec, bundle)
-    }
-
-    /// Refuses a user's own program where KVM does not work.
-    ///
-    /// # Errors
-    /// [`PathError::Guest`].
-    pub fn check_accelerator(spec: &VmSpec, accelerator: &Accelerator) -> Result<(), PathError> {
-        spec::runs(spec, accelerator)
     }
 
     /// Builds the host's side, boots the guests at the same time, and waits until they forward.
@@ -209,7 +198,6 @@ impl VmPath {
     ) -> Result<Self, PathError> {
         Self::check(spec)?;
         spec::known(spec, bundle)?;
-        spec::runs(spec, accelerator)?;
         let allowed = place::allowed()?;
         let rest = spec::rest(spec, &allowed);
         let HostSide {
@@ -220,10 +208,6 @@ impl VmPath {
             sockets,
             dir,
         } = host_side::build(spec, serve.is_empty())?;
-        let dir = match dir {
-            None if spec.vmm.is_some() => Some(RunDir::create()?),
-            dir => dir,
-        };
         let functions = rig.functions.as_ref();
         let functions = functions.filter(|_| spec.ask.nic == VmNic::Sriov);
         let by_program = GuestSwitch::carries_itself(spec.ask.switch, &rig.dut.ns)?;
@@ -232,7 +216,6 @@ impl VmPath {
             bundle,
             accelerator,
             ns: &rig.dut.ns,
-            own: spec.vmm.as_ref().zip(dir.as_ref()),
             place: Plan {
                 pin: &spec.ask.pin,
                 rest: &rest,
@@ -266,7 +249,7 @@ impl VmPath {
         for (number, backends) in backends.into_iter().enumerate() {
             starting.push(boot.start(number, backends)?);
         }
-        let switch = match early {
+        let mut switch = match early {
             Some(switch) => Some(switch),
             None => start_switch()?,
         };
@@ -274,6 +257,9 @@ impl VmPath {
             .into_iter()
             .map(|guest| guest.finish(&boot))
             .collect::<Result<Vec<Guest>, _>>()?;
+        if let Some(switch) = &mut switch {
+            switch.wait_for_guests()?;
+        }
         let (between, order) = places(ends, &beside, switch.as_ref(), &guests);
         let limit = match rig.functions {
             Some(_) => sriov::LINK_LIMIT,
@@ -306,14 +292,13 @@ impl VmPath {
             rig,
             _dir: dir,
             by: (spec.ask.nic, spec.ask.switch),
-            vmm: spec.ask.vmm,
             between,
             order,
             guests,
         })
     }
 
-    /// Process numbers of the guests' machines.
+    /// Process numbers of the guests' QEMUs.
     pub fn processes(&self) -> Vec<u32> {
         self.guests.iter().map(|guest| guest.id).collect()
     }
@@ -395,11 +380,7 @@ fn describe(
             guest: name.to_string(),
             nic: ask.nic.to_string(),
             kernel: hello.release.clone(),
-            qemu: match &spec.vmm {
-                None => Some(bundle.emulator.version.to_string()),
-                Some(_) => None,
-            },
-            vmm: spec.vmm.as_ref().map(CloudHypervisor::described),
+            qemu: bundle.emulator.version.to_string(),
             accelerator: accelerator.to_string(),
             nics: nics.collect(),
         };
@@ -465,7 +446,10 @@ impl Path for VmPath {
             counters.guests.push((guest.name.clone(), cpus));
             let nics = report.nics.iter().map(|(nic, named)| {
                 let named = LinkCounters::from_named(|name| named.get(name).copied());
-                InterfaceCounters::inner(format!("{} {nic}", guest.name), named)
+                InterfaceCounters {
+                    qdiscs: report.qdiscs.get(nic).cloned().unwrap_or_default(),
+                    ..InterfaceCounters::inner(format!("{} {nic}", guest.name), named)
+                }
             });
             counters.interfaces.extend(nics);
         }
@@ -488,8 +472,7 @@ impl Path for VmPath {
     }
 
     fn resettable(&self) -> Option<&dyn Resettable> {
-        // Another machine takes the place of one that is reset, with other threads.
-        (self.vmm == Vmm::Qemu).then_some(self as &dyn Resettable)
+        Some(self)
     }
 
     fn kernels(&self) -> Option<&dyn Kernels> {

@@ -78,7 +78,9 @@ pub enum Unusable {
     )]
     NoInterface(String),
     /// A name that is no port now, with `--strict`.
-    #[error("{name} is no port now: {why}; or start without --strict, which waits for it")]
+    #[error(
+        "{name} does not resolve to an interface: {why}; or start without --strict, which waits for it"
+    )]
     NotNow {
         /// The name.
         name: String,
@@ -97,7 +99,7 @@ pub enum Unusable {
     },
     /// The NIC has no such function.
     #[error(
-        "{pf} has no function {vf}; correct the number, see nicety vf list {pf}, or start with --absent-ok"
+        "{pf} has no function {vf}; correct the number, see nicety port list {pf}, or start with --absent-ok"
     )]
     NoFunction {
         /// Interface of the physical function.

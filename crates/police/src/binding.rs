@@ -1,6 +1,6 @@
 //! Which ports of the host the ports of a policy are, where that has names for them.
 
-use nicety_names::{Name, Resolution, Target};
+use crate::names::{Name, Resolution, Target};
 
 use crate::policy::PortName;
 
@@ -86,7 +86,7 @@ pub fn bind<'a>(
 mod tests {
     use std::collections::BTreeMap;
 
-    use nicety_names::Absent;
+    use crate::names::Absent;
 
     use super::*;
 

@@ -180,7 +180,7 @@ impl Driver {
             if max.0 > 0 && min > max {
                 return Err(Refusal::new(
                     format!("a minimum of {min} is above the maximum of {max}"),
-                    "lower one or raise the other, with --max and --min",
+                    "lower one or raise the other, with RATE and --min",
                 ));
             }
         }

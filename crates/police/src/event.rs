@@ -397,7 +397,7 @@ impl fmt::Display for Event {
                 plural(*tenants, "tenant"),
                 plural(*ports, "port")
             ),
-            Self::PolicyRefused(why) => write!(f, "the old policy goes on: {why}"),
+            Self::PolicyRefused(why) => write!(f, "policy not reloaded: {why}"),
             Self::Sharing {
                 capacity,
                 tenants,
@@ -406,7 +406,7 @@ impl fmt::Display for Event {
             } => write!(
                 f,
                 "sharing {} among {} with {}, every {period:?}; \
-                 Ctrl-C puts everything back",
+                 Ctrl-C restores the previous limits",
                 readable(capacity.0 as f64),
                 plural(*tenants, "tenant"),
                 plural(*ports, "port")
@@ -469,7 +469,7 @@ impl fmt::Display for Event {
             ),
             Self::Restored(ports) => {
                 let ports = plural(*ports, "port");
-                write!(f, "the limits of {ports} are as they were found")
+                write!(f, "restored the original limits of {ports}")
             }
             Self::Cluster(event) => f.write_str(&cluster::words(event)),
             Self::EtcdJoined(endpoint) => write!(f, "cluster: connected to etcd at {endpoint}"),

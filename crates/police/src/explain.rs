@@ -99,8 +99,9 @@ impl Burst {
     }
 }
 
-/// What `nicety police explain --json` prints: one tenant, and the port that was asked for.
+/// What `nicety police status TENANT --json` prints: one tenant, and the port that was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TenantStatus")]
 pub struct Explained {
     /// Schema version.
     pub schema: u32,

@@ -123,52 +123,17 @@ mod tests {
         };
         let i40e = known("i40e");
         let ixgbe = Some(Driver::find("ixgbe", None));
+        #[rustfmt::skip]
         let table = [
             (1, None, link(10_000), rate, Err(Place::Gone)),
-            (
-                8,
-                None,
-                link(10_000),
-                rate,
-                waits("the driver of eth0 is not known"),
-            ),
-            (
-                8,
-                known("tg3"),
-                link(10_000),
-                rate,
-                Err(Place::Unfit(unfit.to_owned())),
-            ),
+            (8, None, link(10_000), rate, waits("the driver of eth0 is not known")),
+            (8, known("tg3"), link(10_000), rate, Err(Place::Unfit(unfit.to_owned()))),
             (3, i40e, link(10_000), rate, Err(Place::Gone)),
-            (
-                8,
-                i40e,
-                link(10_000),
-                None,
-                waits("i40e does not tell about it just now"),
-            ),
+            (8, i40e, link(10_000), None, waits("i40e does not tell about it just now")),
             (8, i40e, None, rate, waits("eth0 has no link")),
-            (
-                8,
-                ixgbe,
-                link(1_000),
-                rate,
-                waits("ixgbe limits on a link of 10gbit only"),
-            ),
-            (
-                8,
-                i40e,
-                link(10_000),
-                foreign,
-                Err(Place::Foreign("htb".to_owned())),
-            ),
-            (
-                8,
-                i40e,
-                link(10_000),
-                Some(Reported::default()),
-                waits("eth0/vf3 has no rate"),
-            ),
+            (8, ixgbe, link(1_000), rate, waits("ixgbe limits on a link of 10gbit only")),
+            (8, i40e, link(10_000), foreign, Err(Place::Foreign("htb".to_owned()))),
+            (8, i40e, link(10_000), Some(Reported::default()), waits("eth0/vf3 has no rate")),
             (8, i40e, link(10_000), rate, Ok((500, 0))),
         ];
         for (announced, driver, link, reported, wanted) in table {

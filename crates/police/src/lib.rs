@@ -30,6 +30,7 @@ pub mod guest;
 pub mod level;
 pub mod liveness;
 pub mod meter;
+pub mod names;
 pub mod original;
 pub mod pacing;
 pub mod packets;

@@ -65,8 +65,9 @@ pub struct Pacing {
     pub pace: Pace,
 }
 
-/// What `nicety vf pacing` prints.
+/// What `nicety port pacing` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "PortPacing")]
 pub struct PacingReport {
     /// Schema version.
     pub schema: u32,

@@ -13,9 +13,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::names::{Name, NameError};
 use nicety_model::interface_name::check_interface_name;
 use nicety_model::{BitRate, Problem};
-use nicety_names::{Name, NameError};
 use serde::{Deserialize, Serialize};
 
 pub use cluster::{
@@ -180,7 +180,7 @@ impl PortNameError {
     pub fn problem(&self) -> Problem {
         match self {
             Self::NoPort(text) => Problem::value(
-                format!("{text:?} is no port"),
+                format!("{text:?} is not a port"),
                 "write an interface of at most 15 bytes, eth0/vf3, or a name such as libvirt:web01/net0",
             ),
             Self::Name(error) => error.problem(),

@@ -80,23 +80,12 @@ mod tests {
     fn ports_keep_what_is_known_of_them_and_tenants_their_history() {
         let old = policy(&[("a", &["tap0", "tap1"]), ("b", &["eth0/vf3"])]);
         type Tenants<'a> = &'a [(&'a str, &'a [&'a str])];
+        #[rustfmt::skip]
         let table: [(Tenants<'_>, &[Option<usize>], bool); 4] = [
-            (
-                &[("a", &["tap0", "tap1"]), ("b", &["eth0/vf3"])],
-                &[Some(0), Some(1), Some(2)],
-                false,
-            ),
+            (&[("a", &["tap0", "tap1"]), ("b", &["eth0/vf3"])], &[Some(0), Some(1), Some(2)], false),
             // A port changes hands, another one is new.
-            (
-                &[("a", &["tap0"]), ("b", &["tap1", "tap2"])],
-                &[Some(0), Some(1), None],
-                false,
-            ),
-            (
-                &[("b", &["eth0/vf3"]), ("a", &["tap0"])],
-                &[Some(2), Some(0)],
-                true,
-            ),
+            (&[("a", &["tap0"]), ("b", &["tap1", "tap2"])], &[Some(0), Some(1), None], false),
+            (&[("b", &["eth0/vf3"]), ("a", &["tap0"])], &[Some(2), Some(0)], true),
             (&[("a", &["eth0/vf4"])], &[None], true),
         ];
         for (new, ports, other_tenants) in table {

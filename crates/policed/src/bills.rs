@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use nicety_history::Sqlite;
 use nicety_host::journal::since_boot;
 use nicety_police::bill::{Book, Mark, Moment};
 use nicety_police::snapshot::{Place, Snapshot};
@@ -104,7 +103,7 @@ impl Bills {
             return Ok(None);
         };
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
-        let mut store = Sqlite::open_or_create(&file(directory))?;
+        let mut store = nicety_history::open(&file(directory), true)?;
         let kept = store.book()?;
         let forward = bills
             .store

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nicety_cluster::{Event as Heard, Session};
+use crate::etcd::{Event as Heard, Session};
 use nicety_host::journal::since_boot;
 use nicety_model::BitRate;
 use nicety_police::cluster::told::Told;
@@ -268,7 +268,7 @@ impl Cluster {
             Heard::Changed(changes) => self.feed(&Input::Changed(changes)),
             Heard::Elected(leads) => self.feed(&Input::Elected(leads)),
             Heard::Written(outcome) => {
-                let applied = outcome == nicety_cluster::Outcome::Applied;
+                let applied = outcome == crate::etcd::Outcome::Applied;
                 self.feed(&Input::Written { applied });
             }
         }

@@ -159,7 +159,6 @@ impl Daemon {
             originals.release_others(&mut ports, &names, policy);
             ports.resume(originals.replaced());
         }
-        ports.wait(answer_timeout(policy.period));
         let board = Arc::default();
         let cluster = enter(
             policy,
@@ -276,6 +275,8 @@ impl Daemon {
             self.errors += u64::from(failed.is_some());
             self.report_trouble(failed.map(|error| error.to_string()));
             self.periods += 1;
+            // The first limits were waited for, however busy the machine: a period later they would hold a period later.
+            self.ports.wait(answer_timeout(self.policy.period));
             let now = self.now();
             next = match self.ports.hurries() {
                 true => now + self.policy.period / 2,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nicety_account::drops::{Dropped, Owners};
 use nicety_fate::{Drops, PLACES, Refusal};
-use nicety_model::drops::{DropOwner, OwnerKind, Towards};
+use nicety_model::drops::{DropOwner, DropOwnerKind, Towards};
 use nicety_netdev::link::Links;
 use nicety_netdev::netns::NetNs;
 
@@ -113,7 +113,7 @@ impl Counter {
     pub fn share(&self, namespace: u64, ports: Vec<(String, String)>) {
         let owner = |(interface, tenant): (String, String)| {
             let owner = DropOwner {
-                kind: OwnerKind::Port,
+                kind: DropOwnerKind::Port,
                 name: tenant,
                 interface: Some(interface.clone()),
             };
@@ -276,7 +276,7 @@ mod tests {
             ..Owners::default()
         };
         let owner = DropOwner {
-            kind: OwnerKind::Port,
+            kind: DropOwnerKind::Port,
             name: "blue".to_owned(),
             interface: None,
         };

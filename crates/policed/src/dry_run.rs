@@ -205,6 +205,9 @@ impl fmt::Display for DryRun<'_> {
 
 /// Rate, limit, and what that would be.
 fn one(port: &PortDecision, now: &Seen, packets: Option<u64>) -> String {
+    if !port.present && now.limit.is_none() && port.rate_bps.is_none() {
+        return "nothing yet: no such interface; waiting".to_owned();
+    }
     let has = match now.limit {
         Some(limit) if limit.0 > 0 => limit.to_string(),
         Some(_) => "none".to_owned(),

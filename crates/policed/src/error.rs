@@ -29,7 +29,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Something else than a policy.
-    #[error("{} is no policy: {what}", file.display())]
+    #[error("{} is not a policy: {what}", file.display())]
     NoPolicy {
         /// The file.
         file: PathBuf,
@@ -48,7 +48,7 @@ pub enum Error {
     #[error("bills: {0}")]
     Bills(#[from] nicety_history::HistoryError),
     /// Another policy while a run is recorded.
-    #[error("a record is of one policy; stop the daemon and start it again with another --out")]
+    #[error("this run is being recorded with --out; restart the daemon to change the policy")]
     Recording,
     /// What was asked for cannot be done.
     #[error(transparent)]

@@ -16,6 +16,7 @@ pub mod daemon;
 mod drops;
 pub mod dry_run;
 mod error;
+pub mod etcd;
 mod functions;
 pub mod guard;
 pub mod guests;

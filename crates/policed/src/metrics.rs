@@ -283,7 +283,7 @@ fn ports(shown: &Shown) -> Vec<Family> {
         ),
         Family::gauge(
             "nicety_police_port_present",
-            "1 when the port is there and can be limited, else 0; absent while its name is no port.",
+            "1 when the port is there and can be limited, else 0; absent while its name does not resolve.",
             of(|port| {
                 let named = matches!(&*port.port, PortName::Named(_));
                 let there = port.interface.is_some() || !named;

@@ -1,4 +1,4 @@
-//! Names that people use for ports: who is asked for them, and how they are followed. `nicety-names` reads the answers.
+//! Names that people use for ports: who is asked for them, and how they are followed. `nicety_police::names` reads the answers.
 
 mod ask;
 mod bound;
@@ -8,9 +8,9 @@ mod program;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::ProblemCode;
-use nicety_names::{Name, Resolution, Target};
 use nicety_netdev::netns::NetNs;
 use nicety_police::PortName;
+use nicety_police::names::{Name, Resolution, Target};
 
 use crate::Error;
 
@@ -25,7 +25,7 @@ pub fn now(name: &Name) -> Result<PortName, Error> {
     let asker = ask::Asker::open(&NetNs::current()?)?;
     let asked = asker.ask(name.source(), &BTreeSet::from([name.clone()]));
     let refused = |why: String| {
-        let what = format!("{name} is no port now: {why}");
+        let what = format!("{name} does not resolve to an interface: {why}");
         Error::Problem(nicety_model::Problem::new(ProblemCode::NoSuchPort, what))
     };
     let found = asked.map_err(|trouble| refused(trouble.to_string()))?;

@@ -9,11 +9,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nicety_account::drops::Owners;
-use nicety_model::drops::{DropOwner, OwnerKind};
-use nicety_names::Name;
+use nicety_model::drops::{DropOwner, DropOwnerKind};
 use nicety_netdev::link::{Link, Links};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::peers::Peers;
+use nicety_police::names::Name;
 use rustix::thread::CapabilitySet;
 
 use crate::Error;
@@ -84,6 +84,21 @@ pub fn find() -> Result<Found, Error> {
     })
 }
 
+/// Who has which tap, veth or macvtap of the calling process's network namespace, by interface, as far as that is
+/// known.
+///
+/// # Errors
+/// When the kernel does not list its interfaces.
+pub fn of_ports() -> Result<BTreeMap<String, String>, Error> {
+    let owners = find()?.owners;
+    let found = owners.interfaces.into_iter();
+    let known = found
+        .filter(|((netns, _), owner)| *netns == owners.here && owner.kind != DropOwnerKind::Port);
+    Ok(known
+        .map(|((_, interface), owner)| (interface, owner.name))
+        .collect())
+}
+
 /// Whether this user may look into any process; what is hidden all the same is hidden from all.
 fn looks_anywhere() -> bool {
     let now = rustix::thread::capabilities(None);
@@ -97,7 +112,7 @@ fn is_port(link: &Link) -> bool {
 
 fn port(interface: &str) -> DropOwner {
     DropOwner {
-        kind: OwnerKind::Port,
+        kind: DropOwnerKind::Port,
         name: interface.to_owned(),
         interface: Some(interface.to_owned()),
     }
@@ -108,8 +123,8 @@ fn named(interface: &str, name: &Name) -> DropOwner {
         || matches!(name, Name::Pve { .. } if interface.starts_with("veth"));
     DropOwner {
         kind: match container {
-            true => OwnerKind::Container,
-            false => OwnerKind::Guest,
+            true => DropOwnerKind::Container,
+            false => DropOwnerKind::Guest,
         },
         name: name.to_string(),
         interface: Some(interface.to_owned()),
@@ -130,7 +145,7 @@ fn namespaces(processes: &Processes) -> BTreeMap<u64, DropOwner> {
         };
         let contained = processes.contains(inode);
         if !contained && (!name.starts_with(NAMELESS) || !found.contains_key(&inode)) {
-            let kind = OwnerKind::Namespace;
+            let kind = DropOwnerKind::Namespace;
             let owner = DropOwner {
                 kind,
                 name,
@@ -185,7 +200,7 @@ fn functions() -> Vec<(String, DropOwner)> {
             let interfaces = [Some(&function.holder), function.representor.as_ref()];
             for interface in interfaces.into_iter().flatten() {
                 let owner = DropOwner {
-                    kind: OwnerKind::Function,
+                    kind: DropOwnerKind::Function,
                     name: name.clone(),
                     interface: Some(interface.clone()),
                 };

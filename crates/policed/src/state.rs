@@ -93,7 +93,7 @@ fn doubt(directory: &Path, is_host_root: bool) -> Option<String> {
     let own = found.uid() == rustix::process::geteuid().as_raw();
     let why = match found.is_dir() {
         true => not_only_ours(&found)?,
-        false => "is no directory",
+        false => "is not a directory",
     };
     (own || is_host_root).then(|| why.to_owned())
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unsafe_directory_of_the_lock_is_named() {
+    fn an_unsafe_directory_of_the_lock_is_named_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("run");
         assert_eq!(doubt(&place, true), None);

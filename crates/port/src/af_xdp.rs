@@ -29,6 +29,8 @@ use crate::xdp_receive::{Senders, XdpReceiveEngine, receiver};
 use tx::{FRAME_BYTES_MAX, TxSocket};
 use worker::{Sender, Shared};
 
+/// What it sends by.
+const BY: &str = "AF_XDP";
 /// How often the ports are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -71,7 +73,7 @@ impl Senders for AfXdpSenders {
                 "it sends frames of up to {FRAME_SIZE_MAX} bytes, not of {}: use the engine xdp or af_packet",
                 size.bytes()
             );
-            return Err(PortError::af_xdp(&specs[0].interface, why));
+            return Err(PortError::send(&specs[0].interface, BY, why));
         }
         Ok(Self {
             templates: templates(specs.each_ref(), traffic)?,

@@ -74,12 +74,14 @@ pub enum PortFault {
     /// The `xdp` engine cannot be had here.
     #[error("{0}")]
     Xdp(#[from] Unsupported),
-    /// The `af_xdp` engine cannot be had here.
-    #[error("cannot send by AF_XDP: {0}")]
-    AfXdp(Why),
-    /// The `pktgen` engine cannot be had here, or failed in use.
-    #[error("cannot send by pktgen: {0}")]
-    Pktgen(Why),
+    /// An engine that sends by something of the kernel's cannot be had here, or failed in use.
+    #[error("cannot send by {by}: {why}")]
+    Send {
+        /// What it sends by.
+        by: &'static str,
+        /// What is in its way.
+        why: Why,
+    },
     /// Frames that this engine does not send.
     #[error(
         "engine af_packet alone sends mixes of sizes, IPv6, TCP, DSCP, VLAN tags that the plan asks for, and flows by popularity"
@@ -100,7 +102,7 @@ impl Coded for PortError {
         match (self.lacks(), &self.fault) {
             (Some(Lack::Build), _) => ProblemCode::BuiltWithoutBpf,
             (Some(Lack::Root), _) => ProblemCode::NoPrivilege,
-            (Some(Lack::Pktgen | Lack::Linux(_)), _) => ProblemCode::KernelLacks,
+            (Some(Lack::Module(_) | Lack::Linux(_)), _) => ProblemCode::KernelLacks,
             (None, PortFault::Down) => ProblemCode::PortDown,
             (None, PortFault::Mtu { .. }) => ProblemCode::FrameTooLarge,
             _ => ProblemCode::EngineUnavailable,
@@ -127,9 +129,7 @@ impl PortError {
             PortFault::System { source, .. } => {
                 (source.kind() == io::ErrorKind::PermissionDenied).then_some(Lack::Root)
             }
-            PortFault::XdpReceive(why) | PortFault::AfXdp(why) | PortFault::Pktgen(why) => {
-                why.lacks
-            }
+            PortFault::XdpReceive(why) | PortFault::Send { why, .. } => why.lacks,
             PortFault::Xdp(source) => source.lacks(),
             _ => None,
         }
@@ -142,12 +142,9 @@ impl PortError {
         }
     }
 
-    pub(crate) fn pktgen(interface: &str, why: impl Into<Why>) -> Self {
-        Self::new(interface, PortFault::Pktgen(why.into()))
-    }
-
-    pub(crate) fn af_xdp(interface: &str, why: impl Into<Why>) -> Self {
-        Self::new(interface, PortFault::AfXdp(why.into()))
+    pub(crate) fn send(interface: &str, by: &'static str, why: impl Into<Why>) -> Self {
+        let why = why.into();
+        Self::new(interface, PortFault::Send { by, why })
     }
 
     pub(crate) fn xdp_receive(interface: &str, why: impl Into<Why>) -> Self {

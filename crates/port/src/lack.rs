@@ -9,8 +9,8 @@ pub enum Lack {
     Build,
     /// The rights of root.
     Root,
-    /// The kernel's module pktgen.
-    Pktgen,
+    /// This module of the kernel.
+    Module(&'static str),
     /// A kernel of this version.
     Linux(&'static str),
 }

@@ -10,10 +10,16 @@ mod program;
 mod send;
 mod text;
 
+use crate::error::PortError;
+use crate::lack::Why;
+
 pub use control::there;
 pub use send::PktgenSenders;
 
-/// The engine between two ports.
-pub type Pktgen = crate::xdp_receive::XdpReceiveEngine<PktgenSenders>;
-/// The engine while its ports are opened.
-pub type Opening = crate::xdp_receive::Opening<PktgenSenders>;
+/// The kernel's name for it.
+const MODULE: &str = "pktgen";
+
+/// It does not send through `interface`.
+fn cannot_send(interface: &str, why: impl Into<Why>) -> PortError {
+    PortError::send(interface, MODULE, why)
+}

@@ -1,4 +1,4 @@
-//! One row per repeat of a cell, units in the header names, absent values empty.
+//! One row per cell, or per visit of one; units in the header names, absent values empty.
 
 pub mod directions;
 mod goals;
@@ -20,15 +20,13 @@ use crate::error::ReportError;
 use crate::note;
 use crate::pick::{self, Group};
 
-fn fixed<'r>() -> [Field<Visit<'r>>; 42] {
-    fields![|(c, _)|
+fn fixed() -> [Field<CellResult>; 40] {
+    fields![|c|
         "cell": &c.cell;
         "path": c.key.path_name();
         "frame_size_bytes": c.key.frame_size_bytes;
         "direction": c.key.direction;
         "flows": c.key.flows;
-        "repeat": c.repeat;
-        "control_visit": c.control;
         "verdict": c.verdict;
         "throughput_fps": c.throughput_fps;
         "throughput_l1_mbps": c.throughput_l1_mbps;
@@ -154,27 +152,26 @@ fn reset() -> [Field<ResetTime>; 8] {
     ]
 }
 
-/// A visit with the cell whose number it is a part of, which visits of the control cell are not.
-type Visit<'r> = (&'r CellResult, Option<&'r Group<'r>>);
+/// Of runs whose numbers have intervals, or that judge loads over windows.
+fn windows() -> [Field<CellResult>; 9] {
+    fields![|c|
+        "low_fps": c.estimate.map(|e| e.low_fps);
+        "high_fps": c.estimate.map(|e| e.high_fps);
+        "confidence": c.estimate.and_then(|e| e.confidence);
+        "visits": c.estimate.map(|e| e.visits);
+        "capacity_fps": c.capacity_fps;
+        "window_s": c.window_s;
+        "confirm_lost": c.confirm.and_then(|confirm| confirm.lost);
+        "confirm_lost_in_stalls": c.confirm.and_then(|confirm| confirm.lost_in_stalls);
+        "confirm_bad_windows": c.confirm.and_then(|confirm| confirm.bad_windows);
+    ]
+}
 
-/// Of runs that are measured in visits and judged over windows. The first seven are the cell's, the same
-/// in all its rows; the others are those of the visit.
-fn visit<'r>() -> [Field<Visit<'r>>; 14] {
-    fields![|(visit, cell)|
-        "cell_verdict": cell.map(Group::verdict);
-        "estimate_fps": cell.and_then(Group::estimate).map(|e| e.fps);
-        "low_fps": cell.and_then(Group::estimate).map(|e| e.low_fps);
-        "high_fps": cell.and_then(Group::estimate).map(|e| e.high_fps);
-        "confidence": cell.and_then(Group::estimate).and_then(|e| e.confidence);
-        "visits": cell.and_then(Group::estimate).map(|e| e.visits);
-        "cell_capacity_fps": cell.and_then(Group::capacity_fps);
-        "visit_low_fps": visit.estimate.map(|e| e.low_fps);
-        "visit_high_fps": visit.estimate.map(|e| e.high_fps);
-        "capacity_fps": visit.capacity_fps;
-        "window_s": visit.window_s;
-        "confirm_lost": visit.confirm.and_then(|c| c.lost);
-        "confirm_lost_in_stalls": visit.confirm.and_then(|c| c.lost_in_stalls);
-        "confirm_bad_windows": visit.confirm.and_then(|c| c.bad_windows);
+/// Which visit of the cell it is.
+fn visit() -> [Field<CellResult>; 2] {
+    fields![|c|
+        "repeat": c.repeat;
+        "control_visit": c.control;
     ]
 }
 
@@ -183,53 +180,69 @@ fn busiest(cell: &CellResult) -> Option<&WhoUse> {
 }
 
 /// A column that not every run has.
-type Column<'r> = (String, Box<dyn Fn(&Visit<'r>) -> String + 'r>);
+type Column = (String, Box<dyn Fn(&CellResult) -> String>);
+
+fn named<const N: usize>(fields: [Field<CellResult>; N]) -> impl Iterator<Item = Column> {
+    let column =
+        |(name, field): Field<CellResult>| -> Column { (name.to_owned(), Box::new(field)) };
+    fields.into_iter().map(column)
+}
 
 /// Columns of a part of the results that few runs have; none where this one has it not.
-fn part<'r, P: 'r, const N: usize>(
-    run: &Run,
+fn part<P: 'static, const N: usize>(
+    rows: &[CellResult],
     of: fn(&CellResult) -> Option<&P>,
     fields: [Field<P>; N],
-) -> Vec<Column<'r>> {
-    if !run.cells.iter().any(|cell| of(cell).is_some()) {
+) -> Vec<Column> {
+    if !rows.iter().any(|row| of(row).is_some()) {
         return Vec::new();
     }
-    let column = |(name, field): Field<P>| -> Column<'r> {
-        let at = move |(cell, _): &Visit<'_>| of(cell).map(field).unwrap_or_default();
+    let column = |(name, field): Field<P>| -> Column {
+        let at = move |row: &CellResult| of(row).map(field).unwrap_or_default();
         (name.to_owned(), Box::new(at))
     };
     fields.into_iter().map(column).collect()
 }
 
-/// Writes a header and one row per cell repeat in the order measured; visits of the control
-/// cell carry their number in `control_visit`. `cell_number` is the number that `--cell` takes. Behind the fixed columns come the latency
-/// percentiles of every load share measured in the run: `latency_50pct_p99_us`. Lists are
-/// joined by `; `. Where NICs stamped probes, theirs come next: `hardware_latency_50pct_p99_us`.
-/// Where numbers have intervals, or loads were judged over windows, these come last: `low_fps` to
-/// `visits` are of the cell and the same in its rows, `visit_low_fps` and what follows of the row.
-/// With several loss goals each has its columns behind all others: `goal_PDR_throughput_fps`. Then come
-/// those of bursts, recovery and reset, of mixes and unusual headers, where there are any: `burst_frames`,
-/// `recovery_s`, `reset_s`, `imix`, `size_594_lost`.
+/// Writes a header and one row per cell, its result over all visits; details such as latency are those of one visit.
+/// `cell_number` is the number that `--cell` takes. Behind the fixed columns come the latency percentiles of every
+/// load share measured in the run: `latency_50pct_p99_us`. Lists are joined by `; `. Where NICs stamped probes,
+/// theirs come next: `hardware_latency_50pct_p99_us`. Where numbers have intervals, or loads were judged over windows,
+/// these follow: `low_fps`. With several loss goals each has its columns behind all others:
+/// `goal_PDR_throughput_fps`. Then come those of bursts, recovery and reset, of mixes and unusual headers, where there
+/// are any: `burst_frames`, `recovery_s`, `reset_s`, `imix`, `size_594_lost`.
 ///
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer
 /// fails.
 pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     let groups = pick::groups(run);
-    let by_name: HashMap<&str, &Group<'_>> = groups.iter().map(|g| (g.name, g)).collect();
-    let in_windows = groups.iter().any(|group| group.estimate().is_some())
-        || run.cells.iter().any(|cell| cell.window_s.is_some());
-    let numbers: HashMap<&str, usize> = groups.iter().map(|g| g.name).zip(1..).collect();
-    let number = move |(_, group): &Visit<'_>| {
-        let number = group.and_then(|group| numbers.get(group.name));
+    let rows: Vec<CellResult> = groups.iter().map(Group::row).collect();
+    csv::write(out, &columns(&groups, &rows, Vec::new()), rows)
+}
+
+/// The same of every visit in the order measured; those of the control cell carry their number in `control_visit`.
+///
+/// # Errors
+/// As [`render`].
+pub fn visits(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
+    let groups = pick::groups(run);
+    let columns = columns(&groups, &run.visits, named(visit()).collect());
+    csv::write(out, &columns, run.visits.iter().cloned())
+}
+
+fn columns(groups: &[Group<'_>], rows: &[CellResult], more: Vec<Column>) -> Vec<Column> {
+    let names = groups.iter().map(|group| group.name.to_owned());
+    let numbers: HashMap<String, usize> = names.zip(1..).collect();
+    let number = move |row: &CellResult| {
+        let number = numbers.get(&row.cell);
         number.map_or_else(String::new, usize::to_string)
     };
-    let mut columns: Vec<Column<'_>> = vec![("cell_number".to_owned(), Box::new(number))];
-    for (name, field) in fixed() {
-        columns.push((name.to_owned(), Box::new(field)));
-    }
+    let mut columns: Vec<Column> = vec![("cell_number".to_owned(), Box::new(number))];
+    columns.extend(more);
+    columns.extend(named(fixed()));
     columns.extend(by_load(
-        run,
+        rows,
         "latency_",
         |cell| &cell.latency_by_load_us,
         per_mille,
@@ -237,51 +250,46 @@ pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
     ));
     let share = |hardware: &HardwareLatency| per_mille(hardware.latency_us.as_ref()?);
     columns.extend(by_load(
-        run,
+        rows,
         "hardware_latency_",
         |cell| &cell.hardware_latency,
         share,
         &hardware(),
     ));
-    for (name, field) in visit().into_iter().filter(|_| in_windows) {
-        columns.push((name.to_owned(), Box::new(field)));
+    if rows
+        .iter()
+        .any(|row| row.estimate.is_some() || row.window_s.is_some())
+    {
+        columns.extend(named(windows()));
     }
     columns.extend(by_load(
-        run,
+        rows,
         "load_",
         |cell| &cell.curve,
         |point| Some((point.load_ratio * 1000.0).round().max(0.0) as u64),
         &curve(),
     ));
-    for (name, field) in goals::columns(&run.cells) {
-        columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
-    }
-    columns.extend(part(run, |cell| cell.back_to_back.as_ref(), burst()));
-    columns.extend(part(run, |cell| cell.recovery.as_ref(), recovery()));
-    columns.extend(part(run, |cell| cell.reset.as_ref(), reset()));
-    for (name, field) in traffic::columns(&run.cells) {
-        columns.push((name, Box::new(move |(cell, _): &Visit<'_>| field(cell))));
-    }
-    let rows = run.cells.iter().map(|cell| {
-        let group = by_name.get(&*cell.cell).filter(|_| cell.control.is_none());
-        (cell, group.copied())
-    });
-    csv::write(out, &columns, rows)
+    columns.extend(goals::columns(rows));
+    columns.extend(part(rows, |cell| cell.back_to_back.as_ref(), burst()));
+    columns.extend(part(rows, |cell| cell.recovery.as_ref(), recovery()));
+    columns.extend(part(rows, |cell| cell.reset.as_ref(), reset()));
+    columns.extend(traffic::columns(rows));
+    columns
 }
 
 /// Columns for every load share that occurs, lowest first.
-fn by_load<'r, T: 'r>(
-    run: &'r Run,
+fn by_load<T: 'static>(
+    rows: &[CellResult],
     prefix: &str,
     all: fn(&CellResult) -> &[T],
     share: fn(&T) -> Option<u64>,
     fields: &[Field<T>],
-) -> Vec<Column<'r>> {
-    let shares = run.cells.iter().flat_map(all).filter_map(share);
-    let mut columns: Vec<Column<'r>> = Vec::new();
+) -> Vec<Column> {
+    let shares = rows.iter().flat_map(all).filter_map(share);
+    let mut columns: Vec<Column> = Vec::new();
     for wanted in shares.collect::<BTreeSet<u64>>() {
         for &(name, field) in fields {
-            let at = move |(cell, _): &Visit<'_>| {
+            let at = move |cell: &CellResult| {
                 let latency = all(cell).iter().find(|one| share(one) == Some(wanted));
                 latency.map(field).unwrap_or_default()
             };

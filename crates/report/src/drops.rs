@@ -2,7 +2,7 @@
 
 use nicety_model::FateCause;
 use nicety_model::drops::{
-    DropOwner, DropsReport, OwnerDrops, OwnerKind, PlaceDrops, Towards, Unseen,
+    DropOwner, DropOwnerKind, DropsReport, OwnerDrops, PlaceDrops, Towards, Unseen,
 };
 use nicety_model::number::{self, plural};
 
@@ -83,8 +83,8 @@ pub fn answer(report: &DropsReport) -> String {
 fn whose(owner: &DropOwner) -> String {
     match &owner.interface {
         Some(interface) if *interface != owner.name => format!("{} ({interface})", owner.name),
-        _ if owner.kind == OwnerKind::Namespace => format!("namespace {}", owner.name),
-        _ if owner.kind == OwnerKind::Host => "the host".to_owned(),
+        _ if owner.kind == DropOwnerKind::Namespace => format!("namespace {}", owner.name),
+        _ if owner.kind == DropOwnerKind::Host => "the host".to_owned(),
         _ => owner.name.clone(),
     }
 }

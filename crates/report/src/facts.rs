@@ -12,9 +12,14 @@ use crate::document::columns;
 use crate::number::plural;
 use crate::page::{Page, said};
 
-/// The whole page.
-pub fn page(facts: &HostFacts) -> Page {
+/// The whole page of a host whose network `misplaced` things slow, as `nicety tune plan` lists them.
+pub fn page(facts: &HostFacts, misplaced: usize) -> Page {
     let mut page = Page::default();
+    page.line(&match misplaced {
+        0 => "nothing is misplaced".to_owned(),
+        1 => "1 thing slows this host's network; nicety tune plan says which".to_owned(),
+        more => format!("{more} things slow this host's network; nicety tune plan says which"),
+    });
     machine(&mut page, facts);
     nodes(&mut page, facts);
     interfaces::render(&mut page, facts);
@@ -105,9 +110,14 @@ fn other_total(facts: &HostFacts) -> Option<String> {
     let nodes: Option<Vec<u64>> = facts.cpu.nodes.iter().map(|node| node.memory_mib).collect();
     let nodes = nodes.filter(|nodes| !nodes.is_empty())?.iter().sum::<u64>();
     (nodes.abs_diff(total) * 100 > total).then(|| {
-        format!(
-            "/proc/meminfo reports {total} MiB, the nodes {nodes} MiB: a container's limit hides the rest."
-        )
+        match nodes < total {
+            true => format!(
+                "NUMA nodes account for {nodes} of {total} MiB; the rest is not assigned to a node."
+            ),
+            false => format!(
+                "/proc/meminfo reports {total} of the nodes' {nodes} MiB: a container's limit hides the rest."
+            ),
+        }
     })
 }
 
@@ -172,6 +182,6 @@ mod tests {
         assert_eq!(other_total(&facts(24_105, &[12_000, 12_105])), None);
         assert_eq!(other_total(&facts(24_105, &[])), None);
         let said = other_total(&facts(7_514, &[24_105])).unwrap();
-        assert!(said.contains("7514 MiB, the nodes 24105 MiB"), "{said}");
+        assert!(said.contains("7514 of the nodes' 24105 MiB"), "{said}");
     }
 }

@@ -303,33 +303,19 @@ mod tests {
 
     #[test]
     fn usual_causes_have_plain_words_and_the_kernels_names() {
-        for (cause, expected) in [
-            (
-                dropped("b", "veth_xmit", "NOT_SPECIFIED"),
-                "4,211 lost in veth_xmit at b (NOT_SPECIFIED): the ring of b was full, it took frames too slowly",
-            ),
-            (
-                dropped("d1", "__dev_queue_xmit", "QDISC_DROP"),
-                "4,211 lost in __dev_queue_xmit at d1 (QDISC_DROP): the queueing discipline of d1 was full or had no room in its rate",
-            ),
-            (
-                dropped("x", "something_new", "NOT_SPECIFIED"),
-                "4,211 lost in something_new at x (NOT_SPECIFIED)",
-            ),
-            (
-                FateCause::Refused {
-                    device: "a".to_owned(),
-                },
-                "4,211 lost at a: the ring behind a was full, by the tester’s own count",
-            ),
-            (
-                FateCause::Xdp {
-                    device: "x1".to_owned(),
-                    event: XdpEvent::TransmitRefused,
-                },
-                "4,211 lost at x1: the ring behind x1 was full, by the kernel’s count of XDP frames",
-            ),
-        ] {
+        #[rustfmt::skip]
+        let table = [
+            (dropped("b", "veth_xmit", "NOT_SPECIFIED"),
+                "4,211 lost in veth_xmit at b (NOT_SPECIFIED): the ring of b was full, it took frames too slowly"),
+            (dropped("d1", "__dev_queue_xmit", "QDISC_DROP"),
+                "4,211 lost in __dev_queue_xmit at d1 (QDISC_DROP): the queueing discipline of d1 was full or had no room in its rate"),
+            (dropped("x", "something_new", "NOT_SPECIFIED"), "4,211 lost in something_new at x (NOT_SPECIFIED)"),
+            (FateCause::Refused { device: "a".to_owned() },
+                "4,211 lost at a: the ring behind a was full, by the tester’s own count"),
+            (FateCause::Xdp { device: "x1".to_owned(), event: XdpEvent::TransmitRefused },
+                "4,211 lost at x1: the ring behind x1 was full, by the kernel’s count of XDP frames"),
+        ];
+        for (cause, expected) in table {
             assert_eq!(line(&LossEntry::found(cause, 4211)), expected);
         }
         let alone = LossEntry::counted("d1 rx_dropped", 7);

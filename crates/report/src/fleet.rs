@@ -41,7 +41,7 @@ impl Report for FleetReport {
         if medium != Medium::Terminal {
             doc.list("left-out", "Left out", left_out(self));
         }
-        doc.page.eyebrow = format!("nicety tune fleet, goal {}", self.goal);
+        doc.page.eyebrow = format!("nicety tune plan, goal {}", self.goal);
         if doc.on_page() {
             doc.page.data = json::compact("fleet", self)?;
         }

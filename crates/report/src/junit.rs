@@ -4,12 +4,12 @@
 //! cell without a result is a failure; any other verdict passes and is told in the case's
 //! output, because a build server knows no third answer.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Duration;
 
+use maud::{Markup, PreEscaped, html};
 use nicety_model::sock::{Ending, SockSeries};
 use nicety_model::{Run, Verdict};
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::error::{ReportError, write_text};
 use crate::note;
@@ -17,43 +17,89 @@ use crate::number;
 use crate::pick::{self, Group};
 use crate::sock;
 
-/// What the format is called in errors.
-const FORMAT: &str = "JUnit";
+/// A cell as build servers see it.
+struct Case {
+    class: String,
+    name: String,
+    time_s: f64,
+    ending: Ended,
+    output: Vec<String>,
+}
+
+enum Ended {
+    Passed,
+    /// Why, and more of it.
+    Failed(String, String),
+    Skipped(String),
+}
 
 /// Writes the run as one test suite.
 ///
 /// # Errors
 /// [`ReportError::Write`] when the writer fails.
 pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
+    let page = suites(run).into_string();
+    // XML 1.0 knows no control characters, not even escaped (section 2.2).
+    let allowed = |c: &char| *c == '\n' || !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    let page: String = page.chars().filter(allowed).collect();
+    write_text(out, "JUnit", &page)
+}
+
+fn suites(run: &Run) -> Markup {
     let head = &run.run;
-    let mut suite = TestSuite::new(&head.name);
-    suite.timestamp = head.started.parse().ok();
-    suite.set_time(seconds(head.elapsed_s));
-    let host = &head.host;
-    suite.add_properties([
-        ("nicety", host.nicety.as_str()),
-        ("kernel", host.kernel.as_str()),
-        ("cpu_model", host.cpu_model.as_str()),
-        ("preset", head.preset.as_str()),
-        ("command", head.command.as_str()),
-    ]);
-    suite.add_test_cases(pick::groups(run).iter().map(cell_case));
-    suite.add_test_cases(run.sockets.iter().map(socket_case));
-    suite.add_test_cases(run.skipped.iter().map(|cell| {
+    let cases = cases(run);
+    let count = |is: fn(&Ended) -> bool| cases.iter().filter(|case| is(&case.ending)).count();
+    let failed = count(|ending| matches!(ending, Ended::Failed(..)));
+    let skipped = count(|ending| matches!(ending, Ended::Skipped(_)));
+    let (tests, time) = (cases.len(), seconds(head.elapsed_s));
+    let properties = [
+        ("nicety", &head.host.nicety),
+        ("kernel", &head.host.kernel),
+        ("cpu_model", &head.host.cpu_model),
+        ("preset", &head.preset),
+        ("command", &head.command),
+    ];
+    html! {
+        (PreEscaped(r#"<?xml version="1.0" encoding="UTF-8"?>"#)) "\n"
+        testsuites name="nicety" tests=(tests) skipped=(skipped) failures=(failed) errors="0" time=(time) { "\n"
+            testsuite name=(head.name) tests=(tests) skipped=(skipped) failures=(failed) errors="0"
+                timestamp=(head.started) time=(time) { "\n"
+                properties { "\n"
+                    @for (name, value) in properties { property name=(name) value=(value) {} "\n" }
+                } "\n"
+                @for case in &cases { (element(case)) "\n" }
+            } "\n"
+        } "\n"
+    }
+}
+
+fn element(case: &Case) -> Markup {
+    html! {
+        testcase name=(case.name) classname=(case.class) time=(seconds(case.time_s)) {
+            @match &case.ending {
+                Ended::Passed => {}
+                Ended::Failed(why, more) => { failure type="failed" message=(why) { (more) } }
+                Ended::Skipped(why) => { skipped message=(why) {} }
+            }
+            @if !case.output.is_empty() { system-out { (case.output.join("\n")) } }
+        }
+    }
+}
+
+fn cases(run: &Run) -> Vec<Case> {
+    let measured = pick::groups(run).iter().map(cell_case).collect::<Vec<_>>();
+    let sockets = run.sockets.iter().map(socket_case);
+    let impossible = run.skipped.iter().map(|cell| {
         let why = format!("{}; {}", cell.reason, cell.remedy);
-        skip(&cell.cell, &why)
-    }));
+        skip(&cell.cell, why)
+    });
     let left_out = "left out by the time box or an interruption";
-    suite.add_test_cases(run.left_out.iter().map(|cell| skip(cell, left_out)));
-    let mut report = Report::new("nicety");
-    report.set_time(seconds(head.elapsed_s));
-    report.add_test_suite(suite);
-    // The text stands in memory first: what can fail is the writer.
-    let page = report.to_string().map_err(|error| ReportError::Write {
-        format: FORMAT,
-        source: io::Error::other(error),
-    })?;
-    write_text(out, FORMAT, &page)
+    let left_out = run
+        .left_out
+        .iter()
+        .map(|cell| skip(cell, left_out.to_owned()));
+    let all = measured.into_iter().chain(sockets);
+    all.chain(impossible).chain(left_out).collect()
 }
 
 /// Why a socket workload has no figure to rely on.
@@ -71,49 +117,39 @@ fn trouble(series: &SockSeries) -> Option<String> {
     last.headline().is_none().then(|| "no figure".to_owned())
 }
 
-fn socket_case(series: &SockSeries) -> TestCase {
+fn socket_case(series: &SockSeries) -> Case {
     let last = series.results.last();
-    let class = last.map_or("?", |result| result.path.as_str());
-    let time: f64 = series.results.iter().map(|result| result.elapsed_s).sum();
-    let mut told = Vec::from_iter(sock::figure(series));
+    let mut output = Vec::from_iter(sock::figure(series));
     let results = last.into_iter();
-    told.extend(results.flat_map(|result| note::lines(&result.notes)));
-    let status = match trouble(series) {
-        Some(why) => failure(&why),
-        None => TestCaseStatus::success(),
-    };
-    case([class, &series.name], time, status, &told)
+    output.extend(results.flat_map(|result| note::lines(&result.notes)));
+    let failed = |why| Ended::Failed(why, String::new());
+    Case {
+        class: last.map_or("?", |result| result.path.as_str()).to_owned(),
+        name: series.name.clone(),
+        time_s: series.results.iter().map(|result| result.elapsed_s).sum(),
+        ending: trouble(series).map_or(Ended::Passed, failed),
+        output,
+    }
 }
 
-fn cell_case(group: &Group<'_>) -> TestCase {
-    let time: f64 = group.repeats.iter().map(|cell| cell.search_s).sum();
+fn cell_case(group: &Group<'_>) -> Case {
     let (verdict, notes) = (group.verdict(), note::lines(&group.notes()));
-    let mut told = figures(group);
-    told.push(format!("verdict {verdict}: {}", verdict.meaning()));
-    let status = if verdict == Verdict::Failed {
-        let mut status = failure(notes.first().map_or(verdict.meaning(), String::as_str));
-        status.set_description(notes.join("\n"));
-        status
+    let mut output = figures(group);
+    output.push(format!("verdict {verdict}: {}", verdict.meaning()));
+    let ending = if verdict == Verdict::Failed {
+        let why = notes.first().map_or(verdict.meaning(), String::as_str);
+        Ended::Failed(why.to_owned(), notes.join("\n"))
     } else {
-        told.extend(notes);
-        TestCaseStatus::success()
+        output.extend(notes);
+        Ended::Passed
     };
-    case([&group.key.path_name(), group.name], time, status, &told)
-}
-
-fn failure(why: &str) -> TestCaseStatus {
-    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-    status.set_type("failed").set_message(why);
-    status
-}
-
-/// A test case: class and name, seconds, how it ended, and its output.
-fn case([class, name]: [&str; 2], time: f64, status: TestCaseStatus, told: &[String]) -> TestCase {
-    let mut case = TestCase::new(name, status);
-    case.set_classname(class);
-    case.set_time(seconds(time));
-    case.set_system_out(told.join("\n"));
-    case
+    Case {
+        class: group.key.path_name(),
+        name: group.name.to_owned(),
+        time_s: group.repeats.iter().map(|cell| cell.search_s).sum(),
+        ending,
+        output,
+    }
 }
 
 /// The number, its interval, the load that held and the capacity, as far as they are known.
@@ -125,25 +161,28 @@ fn figures(group: &Group<'_>) -> Vec<String> {
     let Some((interval, label)) = group.interval_text().zip(group.interval_label()) else {
         return vec![number];
     };
-    let mut told = vec![number, format!("interval {interval} ({label})")];
+    let mut output = vec![number, format!("interval {interval} ({label})")];
     if let Some(confirm) = group.shown.confirm {
         let length = number::significant(confirm.duration_s, 2);
-        told.push(format!("held for {length} s: {}", group.held_text()));
+        output.push(format!("held for {length} s: {}", group.held_text()));
     }
     let capacity = group.capacity_fps();
-    told.extend(capacity.map(|fps| format!("capacity {} frames/s", number::short(fps))));
-    told
+    output.extend(capacity.map(|fps| format!("capacity {} frames/s", number::short(fps))));
+    output
 }
 
-fn skip(cell: &str, why: &str) -> TestCase {
-    let mut status = TestCaseStatus::skipped();
-    status.set_message(why);
-    let mut case = TestCase::new(cell, status);
-    case.set_classname(cell.split('/').next().unwrap_or(cell));
-    case
+fn skip(cell: &str, why: String) -> Case {
+    Case {
+        class: cell.split('/').next().unwrap_or(cell).to_owned(),
+        name: cell.to_owned(),
+        time_s: 0.0,
+        ending: Ended::Skipped(why),
+        output: Vec::new(),
+    }
 }
 
 /// No time at all where none was measured.
-fn seconds(value: f64) -> Duration {
-    Duration::try_from_secs_f64(value).unwrap_or_default()
+fn seconds(value: f64) -> String {
+    let time = Duration::try_from_secs_f64(value).unwrap_or_default();
+    format!("{:.3}", time.as_secs_f64())
 }

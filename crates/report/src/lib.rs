@@ -8,6 +8,7 @@
 pub mod advice;
 pub mod answer;
 pub mod bill;
+mod brief;
 mod compare;
 mod confidence;
 pub mod csv;
@@ -24,7 +25,6 @@ mod guests;
 mod history;
 mod hops;
 pub mod host;
-pub mod ipfix;
 pub mod json;
 pub mod junit;
 pub mod live;
@@ -59,6 +59,7 @@ use std::io::Write;
 use document::{Document, Medium};
 use nicety_model::{Run, number};
 
+pub use brief::Brief;
 pub use document::terminal::Options;
 pub use error::ReportError;
 pub use number::{first_few, plural, short};
@@ -79,7 +80,7 @@ pub trait Report {
 /// # Errors
 /// [`ReportError::Write`] when the writer fails.
 pub fn table(
-    report: &impl Report,
+    report: &(impl Report + ?Sized),
     out: &mut impl Write,
     options: Options,
 ) -> Result<(), ReportError> {
@@ -91,7 +92,7 @@ pub fn table(
 /// # Errors
 /// [`ReportError::Write`] when the writer fails.
 pub fn rows(
-    report: &impl Report,
+    report: &(impl Report + ?Sized),
     out: &mut impl Write,
     options: Options,
 ) -> Result<(), ReportError> {
@@ -125,7 +126,7 @@ pub fn cells(run: &Run) -> Vec<String> {
 ///
 /// # Errors
 /// [`ReportError::Write`] when the writer fails.
-pub fn markdown(report: &impl Report, out: &mut impl Write) -> Result<(), ReportError> {
+pub fn markdown(report: &(impl Report + ?Sized), out: &mut impl Write) -> Result<(), ReportError> {
     document::markdown::write(&report.document(Medium::Markdown)?, out)
 }
 

@@ -139,29 +139,24 @@ mod tests {
     #[test]
     fn keys_set_the_rate() {
         let mut dial = Dial::new(200_000.0);
-        assert_eq!(pressed(&mut dial, "+"), Turned::Load);
-        assert_eq!(dial.fps, 220_000.0);
-        pressed(&mut dial, "-");
-        assert_eq!(dial.fps, 200_000.0);
-        pressed(&mut dial, "*");
-        assert_eq!(dial.fps, 400_000.0);
-        pressed(&mut dial, "/");
-        assert_eq!(pressed(&mut dial, "15"), Turned::Shown);
-        assert_eq!(dial.fps, 200_000.0, "not before it is whole");
-        assert_eq!(pressed(&mut dial, "k"), Turned::Load);
-        assert_eq!(dial.fps, 15_000.0);
-        assert_eq!(pressed(&mut dial, "700\n"), Turned::Load);
-        assert_eq!(dial.fps, 700.0);
-        assert_eq!(pressed(&mut dial, "1.5M"), Turned::Load);
-        assert_eq!(dial.fps, 1.5e6);
-        assert_eq!(pressed(&mut dial, "1.2.3\n"), Turned::Shown);
+        for (keys, turned, fps) in [
+            ("+", Turned::Load, 220_000.0),
+            ("-", Turned::Load, 200_000.0),
+            ("*", Turned::Load, 400_000.0),
+            ("/", Turned::Load, 200_000.0),
+            // Not before it is whole.
+            ("15", Turned::Shown, 200_000.0),
+            ("k", Turned::Load, 15_000.0),
+            ("700\n", Turned::Load, 700.0),
+            ("1.5M", Turned::Load, 1.5e6),
+            ("1.2.3\n", Turned::Shown, 1.5e6),
+            // Zero is a pause, which has a key of its own.
+            ("0\n", Turned::Shown, 1.5e6),
+        ] {
+            assert_eq!(pressed(&mut dial, keys), turned, "{keys:?}");
+            assert_eq!(dial.fps, fps, "{keys:?}");
+        }
         assert!(dial.line(80).contains("no rate"), "{}", dial.line(80));
-        assert_eq!(dial.fps, 1.5e6);
-        pressed(&mut dial, "0\n");
-        assert_eq!(
-            dial.fps, 1.5e6,
-            "zero is a pause, which has a key of its own"
-        );
         assert_eq!(pressed(&mut dial, "p"), Turned::Load);
         assert!(dial.paused && dial.line(80).starts_with("paused"));
         assert_eq!(pressed(&mut dial, " "), Turned::Load);

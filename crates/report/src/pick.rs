@@ -35,12 +35,29 @@ impl Group<'_> {
     /// Throughput to show: the median of the visits; in runs older than it the average over
     /// repeats, else that of the repeat shown.
     pub fn throughput_fps(&self) -> Option<f64> {
-        let median = self.estimate().map(|estimate| estimate.fps);
-        let average = || self.summary?.throughput_fps.map(|spread| spread.ave);
-        median
-            .or_else(average)
+        let number = self.summary.and_then(|summary| summary.throughput_fps);
+        number
             .or(self.shown.throughput_fps)
             .filter(|fps| fps.is_finite())
+    }
+
+    /// The cell as one row: the details of the visit shown, with the number, its interval, capacity, verdict, effort and
+    /// notes of all visits.
+    pub fn row(&self) -> CellResult {
+        let fps = self.throughput_fps();
+        let l2_mbps = |fps| self.key.l2_mbps(nicety_model::units::Fps(fps));
+        CellResult {
+            throughput_fps: fps,
+            throughput_l1_mbps: self.l1_mbps(),
+            throughput_l2_mbps: fps.map(l2_mbps),
+            estimate: self.estimate().copied(),
+            capacity_fps: self.capacity_fps().or(self.shown.capacity_fps),
+            trials: self.repeats.iter().map(|visit| visit.trials).sum(),
+            search_s: self.repeats.iter().map(|visit| visit.search_s).sum(),
+            verdict: self.verdict(),
+            notes: self.notes().into_iter().cloned().collect(),
+            ..self.shown.clone()
+        }
     }
 
     /// Throughput at L1 in Mbit/s.
@@ -53,7 +70,7 @@ impl Group<'_> {
     /// that says more.
     pub fn extremes_fps(&self) -> Option<(f64, f64)> {
         self.summary
-            .and_then(|summary| summary.throughput_fps)
+            .and_then(|summary| summary.spread_fps)
             .filter(|spread| spread.n > 1)
             .map(|spread| (spread.min, spread.max))
             .filter(|(min, max)| min.is_finite() && max.is_finite())
@@ -136,11 +153,11 @@ pub fn direction(direction: Direction) -> &'static str {
 /// lacks by key.
 pub fn groups(run: &Run) -> Vec<Group<'_>> {
     let mut by_name: HashMap<&str, Vec<&CellResult>> = HashMap::new();
-    for cell in cell::results(&run.cells) {
+    for cell in cell::results(&run.visits) {
         by_name.entry(&cell.cell).or_default().push(cell);
     }
     let mut groups: Vec<Group<'_>> = run
-        .summary
+        .cells
         .iter()
         .filter_map(|summary| {
             let repeats = by_name.remove(summary.cell.as_str())?;
@@ -182,8 +199,7 @@ fn group<'a>(
 ) -> Option<Group<'a>> {
     repeats.sort_by_key(|cell| cell.repeat);
     let estimate = summary.and_then(usable);
-    let average = || summary?.throughput_fps.map(|spread| spread.ave);
-    let number = estimate.map(|estimate| estimate.fps).or_else(average);
+    let number = summary.and_then(|summary| summary.throughput_fps);
     let distance = |cell: &CellResult| match (cell.throughput_fps, number) {
         (Some(fps), Some(number)) => (fps - number).abs(),
         (Some(_), None) => 0.0,

@@ -5,6 +5,9 @@ use nicety_model::probe::{Ability, Answer, Area, ProbeReport};
 use crate::document::{Badge, Tone, columns};
 use crate::page::Page;
 
+/// Things that are missed, of which the first lines tell.
+const MISSED: usize = 3;
+
 /// The whole page.
 pub fn page(report: &ProbeReport) -> Page {
     let mut page = Page::default();
@@ -12,11 +15,11 @@ pub fn page(report: &ProbeReport) -> Page {
         "nicety {} on Linux {}, as {}",
         report.nicety, report.kernel, report.user
     ));
+    answer(&mut page, report);
     for area in Area::ALL {
-        let here = report.abilities.iter().filter(|of| of.area == area);
         page.rows(
             area.heading(),
-            here,
+            of(report, area),
             columns![|ability|
                 "what" Name: &ability.name;
                 "can" Text: badge(ability.answer);
@@ -26,6 +29,27 @@ pub fn page(report: &ProbeReport) -> Page {
     }
     advice(&mut page, report);
     page
+}
+
+/// What can be measured, and what is missed most: of three things that can be had, engines first.
+fn answer(page: &mut Page, report: &ProbeReport) {
+    let paths = of(report, Area::Path).count();
+    let built =
+        of(report, Area::Path).filter(|path| matches!(path.answer, Answer::Yes | Answer::Partly));
+    page.line(&match first(report) {
+        Some(engine) => format!(
+            "{} of {paths} kinds of path can be measured, with engine {}",
+            built.count(),
+            engine.name
+        ),
+        None => "nothing can be measured here".to_owned(),
+    });
+    let missing = Area::ALL.into_iter().flat_map(|area| of(report, area));
+    let missing = missing.filter(|ability| ability.answer == Answer::No);
+    let had = missing.filter_map(|ability| Some((&ability.name, ability.remedy.as_ref()?)));
+    for (name, remedy) in had.take(MISSED) {
+        page.line(&format!("missing: {name}; {remedy}"));
+    }
 }
 
 /// The answer in its colour.
@@ -54,16 +78,19 @@ fn advice(page: &mut Page, report: &ProbeReport) {
     page.line("");
     page.line(match first(report) {
         Some(_) => "start with: nicety bench",
-        None => "nothing can be measured here: see above for what to do",
+        None => "see above for what to do",
     });
+}
+
+/// The abilities of an area.
+fn of(report: &ProbeReport, area: Area) -> impl Iterator<Item = &Ability> {
+    let abilities = report.abilities.iter();
+    abilities.filter(move |ability| ability.area == area)
 }
 
 /// The engine that would be taken.
 fn first(report: &ProbeReport) -> Option<&Ability> {
-    report
-        .abilities
-        .iter()
-        .find(|ability| ability.area == Area::Engine && ability.answer == Answer::Yes)
+    of(report, Area::Engine).find(|engine| engine.answer == Answer::Yes)
 }
 
 #[cfg(test)]

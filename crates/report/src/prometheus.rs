@@ -82,7 +82,7 @@ pub fn families(run: &Run) -> Vec<Family> {
 /// The goals of the run, each once, with their names where there are several.
 fn loss_goals(run: &Run) -> Family {
     let mut goals: Vec<(Vec<Label>, f64)> = Vec::new();
-    for goal in run.summary.iter().flat_map(|summary| &summary.goals) {
+    for goal in run.cells.iter().flat_map(|summary| &summary.goals) {
         let one = (vec![("goal", goal.goal.clone())], goal.loss_goal);
         if !goals.contains(&one) {
             goals.push(one);

@@ -1,7 +1,7 @@
 //! The report of a run, written once for terminals, Markdown and pages.
 
 mod bursts;
-mod cells;
+pub(crate) mod cells;
 mod control;
 mod cpu;
 mod curve;
@@ -176,7 +176,7 @@ fn page(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Repor
         "Written by nicety {}. Terms as in RFC 1242 and RFC 2544; frame sizes include the FCS.",
         host.nicety
     );
-    let style = match run.cells.len() > MANY {
+    let style = match run.visits.len() > MANY {
         true => json::Style::Short,
         false => json::Style::Compact,
     };
@@ -186,7 +186,7 @@ fn page(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Repor
 }
 
 /// The table of cells and what follows from it.
-fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
+pub(crate) fn results(doc: &mut Document, run: &Run, groups: &[Group<'_>]) {
     let mut blocks = Vec::new();
     let throughput = Throughput::new(run, groups).filter(|_| doc.on_page());
     if doc.on_page() && throughput.is_none() && (run.sockets.is_empty() || !groups.is_empty()) {
@@ -279,11 +279,12 @@ fn beside(doc: &mut Document, run: &Run) {
         let limits = Block::Text(format!("{} frames/s", limits.join(", ")));
         doc.section("limits", "The tester alone, without a path", vec![limits]);
     }
-    doc.list(
-        "missing",
-        "Skipped: this machine cannot build them",
-        skips::lines(run),
-    );
+    not_measured(doc, run);
+}
+
+/// Cells that this machine cannot build, and those for which there was no time.
+pub(crate) fn not_measured(doc: &mut Document, run: &Run) {
+    doc.list("missing", skips::TITLE, skips::lines(run));
     if !run.left_out.is_empty() {
         let cells = skips::left_out_cells(run);
         let block = match doc.on_page() && cells.len() > FEW {

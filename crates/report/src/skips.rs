@@ -7,9 +7,12 @@ use nicety_model::run::StoppedBy;
 use crate::number;
 use crate::pick;
 
+/// Heading of the [`lines`].
+pub(crate) const TITLE: &str = "Skipped: this machine cannot build them";
+
 /// Every reason once, with the cells that it rules out: `CELLS: REASON; REMEDY`.
 pub fn lines(run: &Run) -> Vec<String> {
-    let planned = run.summary.len() + run.skipped.len() + run.left_out.len();
+    let planned = run.cells.len() + run.skipped.len() + run.left_out.len();
     let skipped = run.skipped.iter().map(|skipped| {
         let reason = format!("{}; {}", skipped.reason, skipped.remedy);
         (reason, skipped.cell.as_str())
@@ -106,7 +109,7 @@ mod tests {
             "command": "", "complete": false, "host": nicety_model::Fingerprint::default(),
         });
         let run = serde_json::json!({
-            "schema": 1, "tester_limit_fps": {}, "cells": [], "run": head, "summary": [],
+            "schema": 1, "tester_limit_fps": {}, "visits": [], "run": head, "cells": [],
             "left_out": left_out,
         });
         serde_json::from_value(run).unwrap()

@@ -56,7 +56,7 @@ pub fn sentences(summary: &LoadSummary) -> Vec<String> {
     }
     if summary.invalid_intervals > 0 {
         all.push(format!(
-            "{} of {} missed the load or were counted badly",
+            "{} of {} are invalid: too little was sent, or nicety lost count",
             summary.invalid_intervals,
             plural(summary.intervals, "interval")
         ));
@@ -174,7 +174,7 @@ fn page(doc: &mut Document, soaked: &Soaked) -> Result<(), ReportError> {
         })
         .collect();
     doc.page.generator = Some(format!("nicety {}", soaked.host.nicety));
-    doc.page.eyebrow = "nicety soak".to_owned();
+    doc.page.eyebrow = "nicety load".to_owned();
     doc.page.footer = format!(
         "Written by nicety {}. Times are UTC; latency is one way.",
         soaked.host.nicety

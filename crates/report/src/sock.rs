@@ -341,13 +341,7 @@ mod tests {
             series: series.collect(),
             notes: Vec::new(),
         };
-        let mut out = Vec::new();
-        let options = crate::Options {
-            width: 120,
-            colour: false,
-        };
-        crate::table(&report, &mut out, options).unwrap();
-        String::from_utf8(out).unwrap()
+        crate::document::terminal::shown(&report, 120, false)
     }
 
     #[test]

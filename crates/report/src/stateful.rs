@@ -52,7 +52,7 @@ impl Report for StatefulReport {
         let counts = (!counts.rows.is_empty()).then_some(Block::Table(counts));
         doc.section(
             "counts",
-            "Connections as everybody counts them",
+            "Connection counts by source",
             counts.into_iter().collect(),
         );
         doc.list("table", "The table", words::notes(self));
@@ -121,7 +121,7 @@ fn figures(rows: &[Row]) -> Table {
 fn counts(rows: &[Row]) -> Table {
     let counted = rows.iter().filter_map(|row| Some((row, row.counts?)));
     Table::of(
-        "Connections as everybody counts them",
+        "Connection counts by source",
         counted.filter(|(_, counts)| counts.sent > 0),
         columns![|(row, counts)|
             "of" Name: row.what.clone();

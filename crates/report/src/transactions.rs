@@ -1,24 +1,24 @@
 //! Transactions of `nicety tune`: what is changed now, and what became of all of them.
 
-use nicety_model::journal::{History, SettingReport, TransactionReport};
+use nicety_model::journal::{SettingReport, TransactionReport, TuneStatus};
 
 use crate::Report;
 use crate::document::table::Narrow;
-use crate::document::{Badge, Block, Document, Medium, Table, Tone, columns};
+use crate::document::{Badge, Block, Cell, Document, Medium, Table, Tone, columns};
 use crate::error::ReportError;
 use crate::number::plural;
 
 /// What is changed now.
-pub struct Active<'a>(pub &'a History);
+pub struct Active<'a>(pub &'a [TransactionReport]);
 
-/// All transactions, the newest first.
-pub struct All<'a>(pub &'a History);
+/// The same, and all transactions below it, the newest first.
+pub struct Everything<'a>(pub &'a TuneStatus);
 
 impl Report for Active<'_> {
     fn document(&self, medium: Medium) -> Result<Document, ReportError> {
-        let mut doc = Document::new(medium, "Active");
-        doc.answer = vec![vec![active(&self.0.transactions)]];
-        let rows = self.0.transactions.iter().flat_map(|of| {
+        let mut doc = Document::new(medium, "Changed settings");
+        doc.answer = vec![vec![active(self.0)]];
+        let rows = self.0.iter().flat_map(|of| {
             let settings = of.settings.iter();
             settings.map(move |setting| (of.transaction, setting))
         });
@@ -28,7 +28,8 @@ impl Report for Active<'_> {
             columns![|(id, setting)|
                 "setting" Name: &setting.knob;
                 "was" Wide: setting.knob.brief(&setting.from);
-                "is set to" Wide: setting.knob.brief(&setting.to);
+                "set to" Wide: setting.knob.brief(&setting.to);
+                "now" Wide: now(setting);
                 "transaction" Tight: id.to_string();
             ],
         );
@@ -40,16 +41,15 @@ impl Report for Active<'_> {
     }
 }
 
-impl Report for All<'_> {
+impl Report for Everything<'_> {
     fn document(&self, medium: Medium) -> Result<Document, ReportError> {
-        let mut doc = Document::new(medium, "History");
-        if self.0.transactions.is_empty() {
-            doc.answer = vec![vec!["Nothing has been applied.".to_owned()]];
+        let mut doc = Active(&self.0.active).document(medium)?;
+        if self.0.history.is_empty() {
             return Ok(doc);
         }
         let table = Table::of(
             "transactions",
-            self.0.transactions.iter().rev(),
+            self.0.history.iter().rev(),
             columns![|of|
                 "id" Name: of.transaction.to_string();
                 "time (UTC)" Tight: of.time.as_deref().map(minute);
@@ -60,7 +60,7 @@ impl Report for All<'_> {
                 "state" Tight: state(&of.phase);
             ],
         );
-        let said = |_: &str, cell: &crate::document::Cell| !cell.is_absent();
+        let said = |_: &str, cell: &Cell| !cell.is_absent();
         let table = table.speaking(said).wrapped().narrow(&[
             ("user", Narrow::Named),
             ("command", Narrow::Named),
@@ -97,6 +97,14 @@ fn active(all: &[TransactionReport]) -> String {
         None => "confirmed".to_owned(),
     };
     format!("{settings} of {whose}{since} ({state})")
+}
+
+/// Whether a setting still has the value that it got.
+fn now(setting: &SettingReport) -> Cell {
+    match &setting.found {
+        Some(found) if !setting.holds() => format!("drifted: {}", setting.knob.brief(found)).into(),
+        _ => Cell::badge(Badge::new("holds", Tone::Good)),
+    }
 }
 
 /// `2026-11-24 10:02` of an RFC 3339 time.
@@ -147,7 +155,7 @@ mod tests {
             phase: phase.to_owned(),
             time: Some("2026-11-24T10:02:07Z".to_owned()),
             user: Some("ada".to_owned()),
-            command: Some("tune apply --only T04,T12,T19 --confirm-within 5m".to_owned()),
+            command: Some("tune apply --only T04,T12,T19 --for 5m".to_owned()),
             why_undone: None,
             rolls_back_in_s: None,
             settings: names.iter().map(setting).collect(),
@@ -162,10 +170,12 @@ mod tests {
         text
     }
 
-    fn history(transactions: Vec<TransactionReport>) -> History {
-        History {
+    /// What became of all; nothing is changed now.
+    fn history(history: Vec<TransactionReport>) -> TuneStatus {
+        TuneStatus {
             schema: 1,
-            transactions,
+            active: Vec::new(),
+            history,
         }
     }
 
@@ -177,29 +187,28 @@ mod tests {
             &["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"],
         );
         waits.rolls_back_in_s = Some(40);
-        let mut all = history(vec![waits]);
+        let mut all = vec![waits];
         let text = shown(&Active(&all), 80);
         let line =
             "2 settings of transaction 7 since 2026-11-24 10:02 UTC (not confirmed, rolls back";
         assert!(text.replace('\n', " ").starts_with(line), "{text}");
         assert!(text.contains("net.ipv4.tcp_wmem"), "{text}");
         let kept = transaction(3, "confirmed", &["net.core.rmem_max"]);
-        all.transactions.insert(0, kept);
+        all.insert(0, kept);
         let text = shown(&Active(&all), 200);
         let line = "3 settings of 2 transactions since 2026-11-24 10:02 UTC (transaction 7 is not \
                     confirmed, rolls back in 40 s)";
         assert!(text.starts_with(line), "{text}");
-        all.transactions.pop();
-        all.transactions[0].time = None;
+        all.pop();
+        all[0].time = None;
+        all[0].settings[0].found = Some("4096 131072 6291456".to_owned());
         let text = shown(&Active(&all), 200);
         assert!(
             text.starts_with("1 setting of transaction 3 (confirmed)"),
             "{text}"
         );
-        assert_eq!(
-            shown(&Active(&history(Vec::new())), 80),
-            "Nothing is changed here.\n"
-        );
+        assert!(text.contains("drifted: 4096 131072 6291456"), "{text}");
+        assert_eq!(shown(&Active(&[]), 80), "Nothing is changed here.\n");
     }
 
     #[test]
@@ -211,11 +220,11 @@ mod tests {
             undone,
         ]);
         for width in [20, 40, 80, 160] {
-            let text = format!("\n{}", shown(&All(&all), width));
+            let text = format!("\n{}", shown(&Everything(&all), width));
             let rows: Vec<usize> = ["\n2", "\n1"].map(|id| text.find(id).unwrap()).into();
             assert!(rows[0] < rows[1], "{text}");
         }
-        let text = shown(&All(&all), 160);
+        let text = shown(&Everything(&all), 160);
         for part in [
             "ada",
             "2026-11-24 10:02",
@@ -224,17 +233,13 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert_eq!(
-            shown(&All(&history(Vec::new())), 80),
-            "Nothing has been applied.\n"
-        );
     }
 
     #[test]
     fn journals_of_older_versions_have_fewer_columns() {
         let mut old = transaction(1, "confirmed", &["a"]);
         (old.time, old.user, old.command) = (None, None, None);
-        let text = shown(&All(&history(vec![old])), 80);
+        let text = shown(&Everything(&history(vec![old])), 80);
         assert!(!text.contains("user") && !text.contains("time"), "{text}");
         assert!(text.contains("confirmed"), "{text}");
     }

@@ -2,20 +2,58 @@
 
 pub mod limit;
 pub mod pacing;
+mod seen;
+#[cfg(test)]
+mod tests;
 pub mod watch;
 
 use nicety_model::counted::plural;
-use nicety_model::vf::{PhysicalFunction, PortCounters, Shared, VfReport};
+use nicety_model::vf::{PhysicalFunction, PortCounters, VfReport};
 
 use crate::document::{Cell, columns};
 use crate::page::Page;
+use seen::{function, seen};
 
-/// What there is.
-pub fn list(report: &VfReport) -> Page {
+/// Ports with owner, traffic and limit, for a narrow terminal; of every NIC what its driver can do. With
+/// `details` also settings of functions, limits of tenants, and counters.
+pub fn list(report: &VfReport, details: bool) -> Page {
     let mut page = Page::default();
     for nic in &report.nics {
         page.line(&heading(nic));
         page.line(&format!("  {}", abilities(nic)));
+    }
+    page.rows(
+        "ports, seen from their owners",
+        seen(report),
+        columns![|port|
+            "port" Name: &port.name;
+            "held by" Text: port.holder;
+            "tenant" Text: port.tenant();
+            "sent" Number: Cell::rate(port.sent());
+            "received" Number: Cell::rate(port.received());
+            "limit" Number: port.limit();
+        ],
+    );
+    if details {
+        settings(&mut page, report);
+        counters(&mut page, report);
+    }
+    page
+}
+
+/// What the table of all ports has no room for.
+fn settings(page: &mut Page, report: &VfReport) {
+    page.rows(
+        "tenants",
+        seen(report).filter_map(|port| Some((port.shared?, port.name))),
+        columns![|(shared, name)|
+            "port" Name: name;
+            "tenant" Text: &shared.tenant;
+            "hard" Number: Cell::rate(shared.hard_bps);
+            "soft" Number: shared.soft_bps.map_or("none".into(), Cell::rate);
+        ],
+    );
+    for nic in &report.nics {
         page.rows(
             &format!("{}, virtual functions", nic.interface),
             &nic.functions,
@@ -26,59 +64,26 @@ pub fn list(report: &VfReport) -> Page {
                 "spoof check" Text: on(f.spoof_check);
                 "trust" Text: on(f.trust);
                 "link" Text: f.link_state.as_ref();
-                "max" Number: limit(f.foreign.as_ref(), || rate(f.max_mbit));
                 "min" Number: rate(f.min_mbit);
                 "driver" Text: f.driver.as_ref();
-                "held by" Text: &f.holder;
                 "representor" Text: f.representor.as_ref();
-                "tenant" Text: f.shared.as_ref().map(|shared| &shared.tenant);
-                "hard" Number: Cell::rate(f.shared.as_ref().map(|shared| shared.hard_bps));
-                "soft" Number: f.shared.as_ref().map(soft);
             ],
         );
-        page.line("");
     }
-    page.rows(
-        "ports",
-        &report.ports,
-        columns![|port|
-            "interface" Name: &port.interface;
-            "kind" Text: &port.kind;
-            "max sent" Number: match &port.limit {
-                Some(rate) => Cell::rate(rate.0 as f64),
-                None => limit(port.foreign.as_ref(), || "none".into()),
-            };
-            "tenant" Text: port.shared.as_ref().map(|shared| &shared.tenant);
-            "hard" Number: Cell::rate(port.shared.as_ref().map(|shared| shared.hard_bps));
-            "soft" Number: port.shared.as_ref().map(soft);
-        ],
-    );
-    page
 }
 
-/// A limit of somebody else, or `ours`.
-fn limit(foreign: Option<&String>, ours: impl Fn() -> Cell) -> Cell {
-    foreign.map_or_else(ours, |kind| format!("{kind} of somebody else").into())
-}
-
-fn soft(shared: &Shared) -> Cell {
-    shared.soft_bps.map_or("none".into(), Cell::rate)
-}
-
-/// Counters and rates.
-pub fn stats(report: &VfReport) -> Page {
-    let mut page = Page::default();
+/// What was counted so far, NIC by NIC.
+fn counters(page: &mut Page, report: &VfReport) {
     for nic in &report.nics {
         let counters = nic.functions.iter().map(|f| f.counters.as_ref());
         let all = counters.flatten().filter_map(|c| c.tx_bps).sum();
         let named = nic.functions.iter();
-        let named = named.map(|f| (format!("vf {}", f.vf), f.counters.as_ref()));
-        counted(&mut page, &nic.interface, named, all);
+        let named = named.map(|f| (function(&nic.interface, f.vf), f.counters.as_ref()));
+        counted(page, &format!("{}, counters", nic.interface), named, all);
     }
     let ports = report.ports.iter();
     let ports = ports.map(|port| (port.interface.clone(), port.counters.as_ref()));
-    counted(&mut page, "ports, seen from their owners", ports, 0.0);
-    page
+    counted(page, "counters", ports, 0.0);
 }
 
 /// A table of counters, by name; `all` is what they send together, in bit/s.
@@ -97,9 +102,7 @@ fn counted<'r>(
         heading,
         named,
         columns![|(name, c)|
-            "" Name: name;
-            "tx" Number: Cell::rate(c.and_then(|c| c.tx_bps));
-            "rx" Number: Cell::rate(c.and_then(|c| c.rx_bps));
+            "port" Name: name;
             "tx packets" Number: c.map(|c| c.tx_packets);
             "rx packets" Number: c.map(|c| c.rx_packets);
             "tx dropped" Number: c.and_then(|c| c.tx_dropped);
@@ -194,76 +197,5 @@ fn rate(mbit: Option<u32>) -> Cell {
             cell
         }
         None => "unsupported".into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use nicety_model::vf::VirtualFunction;
-
-    #[test]
-    fn what_never_leaves_the_nic_is_a_share_of_what_is_sent() {
-        let function = |vf, tx: f64, local| VirtualFunction {
-            vf,
-            counters: Some(PortCounters {
-                tx_bps: Some(tx),
-                tx_local_bps: local,
-                ..PortCounters::default()
-            }),
-            ..VirtualFunction::default()
-        };
-        let nic = |functions| PhysicalFunction {
-            interface: "eth0".to_owned(),
-            functions,
-            ..PhysicalFunction::default()
-        };
-        let report = |functions| VfReport {
-            nics: vec![nic(functions)],
-            ..VfReport::default()
-        };
-        let csv = |functions| stats(&report(functions)).csv(true).unwrap();
-        let shown = |functions| {
-            let options = crate::Options {
-                width: 200,
-                colour: false,
-            };
-            stats(&report(functions)).text(options, true)
-        };
-        let text = shown(vec![
-            function(0, 3e6, Some(75e4)),
-            function(1, 1e6, Some(0.0)),
-            function(2, 0.0, Some(0.0)),
-        ]);
-        let lines: Vec<Vec<&str>> = (text.lines().filter(|line| line.contains("vf ")))
-            .map(|line| line.split_whitespace().collect())
-            .collect();
-        // Share of what all send, then what of it goes to other functions.
-        assert_eq!(lines[0][lines[0].len() - 4..], ["75", "%", "25", "%"]);
-        assert_eq!(lines[1][lines[1].len() - 4..], ["25", "%", "0", "%"]);
-        assert!(text.contains("VF to VF"), "{text}");
-        // A program reads the number and its unit, not the words.
-        let csv = csv(vec![
-            function(0, 3e6, Some(75e4)),
-            function(1, 1e6, Some(0.0)),
-        ]);
-        let rows: Vec<&str> = csv.lines().collect();
-        assert_eq!(
-            rows[0],
-            "name,tx (bit/s),tx packets,rx packets,share of tx (ratio),VF to VF (ratio)"
-        );
-        assert_eq!(rows[1], "vf 0,3000000,0,0,0.75,0.25");
-        // Nor is anything but numbers in their columns.
-        for row in &rows[1..] {
-            let fields = row.split(',').skip(1);
-            let numbers = fields.filter(|field| !field.is_empty());
-            assert!(
-                numbers.map(str::parse::<f64>).all(|number| number.is_ok()),
-                "{row}"
-            );
-        }
-        // Where nobody counts it there is no column.
-        let text = shown(vec![function(0, 3e6, None)]);
-        assert!(!text.contains("VF to VF"), "{text}");
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use nicety_account::waterfall;
+use nicety_account::workload::Steps;
 use nicety_model::sock::{SockResult, SockSeries};
 use nicety_model::{Plan, PlanError, Run, SCHEMA};
 use nicety_search::summary;
 use nicety_search::verdict::{Drift, mark_drift};
 use nicety_store::RunContents;
-use nicety_workload::Steps;
 
 use crate::sock::series;
 
@@ -47,9 +47,9 @@ pub fn run(contents: RunContents) -> Result<Run, PlanError> {
         run: head,
         tester_limit_fps,
         waterfalls: waterfall::of_cells(&results),
-        cells: results,
+        visits: results,
         control,
-        summary,
+        cells: summary,
         sockets,
         skipped: contents.meta.skipped,
         left_out: contents.meta.left_out,

@@ -18,7 +18,7 @@ use nicety_trial::Trials;
 use crate::engines::Engines;
 use crate::error::RunError;
 use crate::event::Observer;
-use crate::guests::{GuestSource, Guests};
+use crate::guests::Guests;
 use crate::machine::Machine;
 use crate::paths::Paths;
 use crate::setup_error::SetupError;
@@ -38,8 +38,6 @@ pub struct Wanted {
     pub naming: Naming,
     /// What sends and counts.
     pub engine: EngineChoice,
-    /// Where the parts of guests come from.
-    pub guests: GuestSource,
 }
 
 /// A machine that can load a path.
@@ -77,7 +75,6 @@ impl Constant {
             key,
             naming,
             engine,
-            guests,
         } = wanted;
         setup::rights(&plan, engine)?;
         // Facts first: some are hidden once the user namespace is entered.
@@ -89,12 +86,12 @@ impl Constant {
         host.name(naming);
         let ports = plan.paths.iter().flat_map(PathPlan::interfaces).flatten();
         fingerprint::add_interfaces(&mut host, ports);
-        let guests = Guests::prepare(&plan, guests, observer);
+        let guests = Guests::prepare(&plan, observer);
         let (privileged, given_up) = setup::acquire(&plan.paths)?;
         host.privileged = privileged;
         nicety_paths::sweep();
         setup::check_ports(&plan, stop, observer)?;
-        let mut notes: Vec<Note> = given_up.into_iter().chain(guests.notes()).collect();
+        let mut notes: Vec<Note> = given_up.into_iter().chain(guests.note()).collect();
         let placement = setup::placement(&plan.paths)?;
         let (machine, unwatched) = Machine::new(placement, stop);
         if stop.is_set() {

@@ -29,7 +29,7 @@ pub enum RunError {
     EngineNotSends(EngineName),
     /// The user lacks what existing interfaces need.
     #[error(
-        "ports {0} need root: run as root or with CAP_NET_RAW, or leave out --ports to measure a bridge made for you"
+        "ports {0} need root: run as root or with CAP_NET_RAW, or name no interfaces to measure a bridge made for you"
     )]
     PortsNeedRoot(String),
     /// The fate of lost frames cannot be found out, and the plan asks for it.

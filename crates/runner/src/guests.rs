@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use nicety_guests::wire::Serve;
-use nicety_guests::{
-    Accelerator, Bundle, BundleSpec, CloudHypervisor, NoVmm, Purpose, QemuError, bundle,
-};
+use nicety_guests::{Accelerator, Bundle, BundleSpec, Purpose, QemuError, bundle};
 use nicety_host::placement::Placement;
 use nicety_model::note::GuestNote;
-use nicety_model::path::{VmAccel, VmConfig, VmParams, Vmm};
-use nicety_model::{Coded, FrameSize, Note, Plan, ProblemCode, Remedy};
+use nicety_model::path::{VmAccel, VmConfig, VmParams};
+use nicety_model::{Coded, FrameSize, Note, PathSpec, Plan, ProblemCode, Remedy};
 use nicety_paths::{NetnsPath, NetnsSpec, Path, PathError, VmPath, VmSpec};
 use nicety_port::Stop;
 
@@ -23,26 +20,11 @@ use crate::{builder, setup};
 /// in the emulated CPU of the lab twenty.
 const BOOT_LIMIT: std::time::Duration = std::time::Duration::from_secs(90);
 
-/// Where the parts of guests come from.
-#[derive(Debug, Clone, Default)]
-pub struct GuestSource {
-    /// Where QEMU and a kernel are kept; the user's own cache when absent.
-    pub cache: Option<PathBuf>,
-    /// Debian mirror they are fetched from.
-    pub mirror: String,
-    /// The user's own Cloud Hypervisor; the one in PATH when absent.
-    pub vmm: Option<PathBuf>,
-}
-
 /// Guests of one run.
 #[derive(Debug)]
 pub struct Guests {
     /// Or why there is none.
     bundle: Result<Bundle, NoBundle>,
-    /// Whether some run on QEMU.
-    on_qemu: bool,
-    /// The user's own program, or what is missing; absent where no guest asks for it.
-    own: Option<Result<CloudHypervisor, NoVmm>>,
     /// How they run, by what was asked for.
     accelerators: BTreeMap<VmAccel, Accelerator>,
 }
@@ -50,47 +32,33 @@ pub struct Guests {
 impl Guests {
     /// Fetches QEMU and a kernel where the plan has guests and they are not in the cache. To be
     /// called before a user namespace is entered.
-    pub fn prepare(plan: &Plan, source: GuestSource, observer: &dyn Observer) -> Self {
-        let GuestSource { cache, mirror, vmm } = source;
-        let cells = plan.buildable_cells().map(|key| key.path);
-        let paths = cells.chain(plan.sock_cells().map(|cell| cell.path));
-        let machines: Vec<VmConfig> = paths
-            .filter_map(|path| path.vm().map(VmParams::config))
-            .filter(|config| !config.netns)
-            .collect();
-        let bundle = match !machines.is_empty() {
-            true => fetch(cache, mirror, observer),
+    pub fn prepare(plan: &Plan, observer: &dyn Observer) -> Self {
+        let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.config().netns);
+        let wanted = plan.buildable_cells().any(|key| machine(&key.path))
+            || plan.sock_cells().any(|cell| machine(&cell.path));
+        let bundle = match wanted {
+            true => fetch(observer),
             false => Err(NoBundle {
                 code: ProblemCode::NoQemu,
                 why: "the plan has no guests".to_owned(),
                 remedy: Remedy::plan("write a [[path]] with kind = \"vm\""),
             }),
         };
-        let on = |vmm| machines.iter().any(|config| config.vmm == vmm);
-        let own = || CloudHypervisor::find(vmm.as_deref());
         Self {
             bundle,
-            on_qemu: on(Vmm::Qemu),
-            own: on(Vmm::CloudHypervisor).then(own),
             accelerators: BTreeMap::new(),
         }
     }
 
     /// What is used, for the run's notes; nothing without guests.
-    pub fn notes(&self) -> Vec<Note> {
-        let qemu = self.bundle.as_ref().ok().filter(|_| self.on_qemu);
-        let qemu = qemu.map(|bundle| GuestNote::Qemu {
+    pub fn note(&self) -> Option<Note> {
+        let bundle = self.bundle.as_ref().ok()?;
+        let note = GuestNote::Qemu {
             version: bundle.emulator.version.to_string(),
             kernel: bundle.kernel.release.to_string(),
             cache: bundle.cache.display().to_string(),
-        });
-        let own = self.own.as_ref().and_then(|found| found.as_ref().ok());
-        let own = own.map(|vmm| GuestNote::OwnVmm {
-            vmm: Vmm::CloudHypervisor.to_string(),
-            version: vmm.version().to_owned(),
-            program: vmm.program().display().to_string(),
-        });
-        qemu.into_iter().chain(own).map(Note::from).collect()
+        };
+        Some(note.into())
     }
 
     /// Boots the guest `vm`, or makes its namespace. `observer` is told what takes time.
@@ -108,11 +76,9 @@ impl Guests {
             return Ok(Box::new(NetnsPath::build(&spec)?));
         }
         let bundle = self.bundle.as_ref().map_err(NoBundle::refusal)?;
-        let vmm = self.vmm_of(&ask)?;
-        let spec = machine_spec(ask, vmm, largest, placement);
+        let spec = machine_spec(ask, largest, placement);
         VmPath::check(&spec)?;
         let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, observer)?;
-        VmPath::check_accelerator(&spec, accelerator)?;
         booting(&spec.ask, accelerator, observer);
         let path = VmPath::build(&spec, bundle, accelerator, &|| stop.is_set())?;
         Ok(Box::new(path))
@@ -130,8 +96,7 @@ impl Guests {
             return NetnsPath::check(&namespace_spec(ask, largest, placement));
         }
         let bundle = self.bundle.as_ref().map_err(NoBundle::refusal)?;
-        let vmm = self.vmm_of(&ask)?;
-        let spec = machine_spec(ask, vmm, largest, placement);
+        let spec = machine_spec(ask, largest, placement);
         VmPath::check(&spec)?;
         VmPath::check_qemu(&spec, bundle)
     }
@@ -148,7 +113,6 @@ impl Guests {
     ) -> Result<VmPath, PathError> {
         let bundle = self.bundle.as_ref().map_err(NoBundle::refusal)?;
         let spec = VmSpec {
-            vmm: self.vmm_of(&ask)?,
             ask,
             largest_frame: largest,
             path_cpus: Vec::new(),
@@ -160,26 +124,8 @@ impl Guests {
         };
         VmPath::check(&spec)?;
         let accelerator = accelerator(&mut self.accelerators, bundle, &spec.ask, observer)?;
-        VmPath::check_accelerator(&spec, accelerator)?;
         booting(&spec.ask, accelerator, observer);
         VmPath::serving(&spec, serve, bundle, accelerator, &|| stop.is_set())
-    }
-}
-
-impl Guests {
-    /// The user's own program, where guests are to run on it.
-    fn vmm_of(&self, ask: &VmConfig) -> Result<Option<CloudHypervisor>, PathError> {
-        match self.own.as_ref().filter(|_| ask.vmm != Vmm::Qemu) {
-            None => Ok(None),
-            Some(Ok(found)) => Ok(Some(found.clone())),
-            Some(Err(missing)) => Err(PathError::Guest {
-                why: missing.to_string(),
-                remedy: Remedy::here_or_plan(
-                    "name yours with --vmm-path FILE, or put it in PATH",
-                    "write vmm = \"qemu\"",
-                ),
-            }),
-        }
     }
 }
 
@@ -194,14 +140,8 @@ fn namespace_spec(ask: VmConfig, largest: FrameSize, placement: &Placement) -> N
     }
 }
 
-fn machine_spec(
-    ask: VmConfig,
-    vmm: Option<CloudHypervisor>,
-    largest: FrameSize,
-    placement: &Placement,
-) -> VmSpec {
+fn machine_spec(ask: VmConfig, largest: FrameSize, placement: &Placement) -> VmSpec {
     VmSpec {
-        vmm,
         stations: setup::stations(ask.vms),
         ask,
         largest_frame: largest,
@@ -254,11 +194,7 @@ fn booting(ask: &VmConfig, accelerator: &Accelerator, observer: &dyn Observer) {
     }));
 }
 
-fn fetch(
-    cache: Option<PathBuf>,
-    mirror: String,
-    observer: &dyn Observer,
-) -> Result<Bundle, NoBundle> {
+fn fetch(observer: &dyn Observer) -> Result<Bundle, NoBundle> {
     if !cfg!(target_arch = "x86_64") {
         return Err(NoBundle {
             code: ProblemCode::NoQemu,
@@ -266,13 +202,8 @@ fn fetch(
             remedy: Remedy::elsewhere("measure on such a host"),
         });
     }
-    let cache = match cache {
-        Some(cache) => cache,
-        None => bundle::default_cache()?,
-    };
     let spec = BundleSpec {
-        cache,
-        mirror,
+        cache: bundle::place::cache()?,
         purpose: Purpose::Guests,
     };
     let got = Bundle::get(&spec, &mut |now| observer.on(Event::Fetching(now)));

@@ -37,7 +37,6 @@ pub use ending::Ending;
 pub use error::RunError;
 pub use event::{Event, Observer, Stage};
 pub use follow::{Ended, Follower};
-pub use guests::GuestSource;
 pub use request::{NewDir, Place, Request};
 pub use session::Session;
 pub use soak::{Soak, SoakEnding};

@@ -148,13 +148,13 @@ mod tests {
         };
         assert_eq!(
             rests(None, Some(&choice)).to_string(),
-            "This VM has no spare CPU, but the sender needs no pauses. The worst CPU was stopped beforehand for 1.3 ms per second without pauses."
+            "This VM has no spare CPU, but the sender needs no pauses. Time that the worst CPU lost before the run: 0.1 % without pauses."
         );
         choice.tried[0].cpus[0].lost_ms_per_s = 80.0;
         choice.tried.push(tried(Some(Rest::SHORT), 3.0));
         assert_eq!(
             rests(Some(Rest::SHORT), Some(&choice)).to_string(),
-            "This VM has no spare CPU, so the sender pauses 0.2 ms in every 5 ms to avoid being throttled by the hypervisor. Loads are averages. The worst CPU was stopped beforehand for 80.0 ms per second without pauses, 3.0 ms with pauses of 0.2 ms in every 5 ms."
+            "This VM has no spare CPU, so the sender pauses 0.2 ms in every 5 ms to avoid being throttled by the hypervisor. Loads are averages. Time that the worst CPU lost before the run: 8.0 % without pauses, 0.3 % with pauses of 0.2 ms in every 5 ms."
         );
         let unmeasured = rests(Some(Rest::LONG), None).to_string();
         assert!(unmeasured.ends_with("was not measured."));

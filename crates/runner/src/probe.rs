@@ -8,8 +8,6 @@ mod interfaces;
 mod jobs;
 mod paths;
 
-use std::path::PathBuf;
-
 use nicety_host::facts::{self, Source};
 use nicety_host::fingerprint::Measurer;
 use nicety_model::SCHEMA;
@@ -21,8 +19,6 @@ use crate::event::Observer;
 
 /// What is asked for.
 pub struct Request<'r> {
-    /// Where guests are looked for; without it the user's own cache.
-    pub cache: Option<PathBuf>,
     /// Boot no kernel to see whether KVM works: all else takes two seconds, this up to 90.
     pub quick: bool,
     /// Whether the boot is to be skipped now; asked every 20 ms.

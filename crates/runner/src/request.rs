@@ -9,8 +9,6 @@ use nicety_model::{EngineChoice, Plan};
 use nicety_port::probes::Stamps;
 use nicety_store::StoreError;
 
-use crate::guests::GuestSource;
-
 /// A run that is asked for.
 #[derive(Debug)]
 pub struct Request {
@@ -26,8 +24,6 @@ pub struct Request {
     pub engine: EngineChoice,
     /// Whose time stamps latency is taken with.
     pub stamps: Stamps,
-    /// Where the parts of guests come from.
-    pub guests: GuestSource,
 }
 
 /// A new run directory, or one to go on with.

@@ -59,7 +59,6 @@ impl Session {
             time_box,
             engine,
             stamps,
-            guests,
         } = request;
         setup::rights(&plan, engine)?;
         // Facts first: some are hidden once the user namespace is entered.
@@ -71,10 +70,10 @@ impl Session {
         facts.name(naming);
         let ports = plan.paths.iter().flat_map(PathPlan::interfaces).flatten();
         fingerprint::add_interfaces(&mut facts, ports);
-        let guests = Guests::prepare(&plan, guests, observer);
+        let guests = Guests::prepare(&plan, observer);
         let (privileged, given_up) = setup::acquire(&plan.paths)?;
         facts.privileged = privileged;
-        let notes: Vec<Note> = given_up.into_iter().chain(guests.notes()).collect();
+        let notes: Vec<Note> = given_up.into_iter().chain(guests.note()).collect();
         // What a killed run has left of its switches.
         nicety_paths::sweep();
         setup::check_ports(&plan, stop, observer)?;

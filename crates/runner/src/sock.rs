@@ -8,9 +8,9 @@ pub mod workers;
 
 use std::time::Duration;
 
+use nicety_account::workload::{Step, Steps};
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{Family, Second, SockResult, SockSpec, SockTest};
-use nicety_workload::{Step, Steps};
 
 /// Port of a server when none is chosen: the one after netperf's.
 pub const PORT: u16 = 12_866;

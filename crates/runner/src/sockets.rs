@@ -4,6 +4,7 @@ pub(crate) mod ends;
 mod neighbours;
 mod stage;
 
+use nicety_account::workload::{Ends, Steps, result};
 use nicety_host::placement::Placement;
 use nicety_model::plan::{SockCell, SockClient};
 use nicety_model::sock::{Ending as TestEnding, Family, Neighbours, SockSpec};
@@ -12,7 +13,6 @@ use nicety_port::Stop;
 use nicety_search::order::shuffled;
 use nicety_search::time_box::SocketBox;
 use nicety_socket::{Connection, Ran, SocketError};
-use nicety_workload::{Ends, Steps, result};
 
 use crate::bench::Bench;
 use crate::ending::Ending;

@@ -14,15 +14,19 @@ use nicety_model::{CellKey, EngineChoice, Fps, FrameSize, Note, Plan};
 use nicety_packet::RunMark;
 use nicety_port::clock;
 use nicety_port::{Engine, Stop, TrialOrder};
-use nicety_trial::{DRAIN_MAX, DRAIN_QUIET, Following};
+use nicety_trial::{DRAIN_MAX, Following};
 
 use crate::engines::Engines;
 use crate::error::RunError;
 use crate::event::Observer;
-use crate::guests::{GuestSource, Guests};
+use crate::guests::Guests;
 use crate::paths::Paths;
 use crate::setup_error::SetupError;
 use crate::{fates, setup};
+
+/// How long the last frames are waited for: a frame that is said to be lost must not be late, as behind a CPU that stood
+/// still.
+const LATE: Duration = Duration::from_millis(500);
 
 /// What is to be traced over, and with what.
 #[derive(Debug)]
@@ -33,8 +37,6 @@ pub struct TraceWanted {
     pub key: CellKey,
     /// What sends and counts.
     pub engine: EngineChoice,
-    /// Where the parts of guests come from.
-    pub guests: GuestSource,
 }
 
 /// A path, an engine on it, and the programs.
@@ -78,16 +80,11 @@ impl Tracer {
         stop: &Stop,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
-        let TraceWanted {
-            plan,
-            key,
-            engine,
-            guests,
-        } = wanted;
+        let TraceWanted { plan, key, engine } = wanted;
         // Before anything is built: most users may not load them.
         Hops::new(1, TesterPorts::default()).map_err(RunError::Trace)?;
         setup::rights(&plan, engine)?;
-        let guests = Guests::prepare(&plan, guests, observer);
+        let guests = Guests::prepare(&plan, observer);
         setup::acquire(&plan.paths)?;
         nicety_paths::sweep();
         let placement = setup::placement(&plan.paths)?;
@@ -161,7 +158,7 @@ impl Tracer {
             duration: Duration::from_secs_f64(frames as f64 / rate.0),
             then: None,
             drain_max: DRAIN_MAX,
-            drain_quiet: DRAIN_QUIET,
+            drain_quiet: LATE,
             trial: self.counter,
             rest: None,
             catch_up: false,

@@ -107,6 +107,7 @@ fn run(mut search: Box<dyn Search>, path: Path, seed: u64) -> (Outcome, f64) {
         traffic += seconds;
         search.observe(&Seen {
             load: request.load,
+            carried: request.load,
             duration: request.duration,
             wall: Duration::from_secs_f64(sut.wall_s(seconds)),
             loss_ratio: LossRatio(shot.loss_ratio.0),

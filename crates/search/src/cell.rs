@@ -10,6 +10,7 @@
 mod apart;
 mod bursts;
 mod curve;
+mod delivery;
 mod evidence;
 mod fate;
 mod goals;
@@ -29,6 +30,7 @@ use nicety_model::{
     TrialRecord,
 };
 
+use self::delivery::Delivery;
 use crate::burst::BurstSearch;
 use crate::goal::GoalError;
 use crate::machine::{Left, Search};
@@ -268,6 +270,8 @@ pub struct Cell {
     resets: ResetTrials,
     /// Trials of fates.
     fates: Vec<TrialRecord>,
+    /// What became of frames beside being lost.
+    delivery: Delivery,
     notes: Vec<Note>,
 }
 
@@ -320,6 +324,7 @@ impl Cell {
             curve: Vec::new(),
             hardware: Vec::new(),
             fates: Vec::new(),
+            delivery: Delivery::default(),
             notes: Vec::new(),
         })
     }
@@ -431,6 +436,7 @@ impl Cell {
         }
         self.tries = 0;
         self.reached = self.reached.max(record.load_fps);
+        self.delivery.observe(record, self.meets(record));
         match self.stage() {
             Stage::WarmUp => self.warmed_up(Some(record)),
             Stage::Search => self.searched(record),

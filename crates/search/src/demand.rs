@@ -38,14 +38,14 @@ impl Demand {
     /// Unmet demands of the run; `None` when all are met.
     pub fn shortfall(&self, run: &Run) -> Option<Shortfall> {
         let count = |of: Verdict| {
-            let verdicts = run.summary.iter().map(|cell| cell.verdict);
+            let verdicts = run.cells.iter().map(|cell| cell.verdict);
             verdicts.filter(|verdict| *verdict == of).count()
         };
         let refused = Verdict::ALL.into_iter().filter(|of| self.refuses(*of));
         let refused = refused.map(|of| (of, count(of)));
         let tests = run.sockets.iter().flat_map(|series| &series.results);
         let lacks = Shortfall {
-            results: run.summary.len(),
+            results: run.cells.len(),
             refused: refused.filter(|(_, count)| *count > 0).collect(),
             missing: match self.strict {
                 true => run.skipped.len() + run.left_out.len(),
@@ -65,13 +65,13 @@ mod tests {
     /// What a demand finds among one result of each verdict and a cell that was left out.
     fn found(fail_on: &[Verdict], strict: bool) -> Option<Shortfall> {
         let run = serde_json::json!({
-            "schema": 1, "tester_limit_fps": {}, "cells": [], "trials": [],
+            "schema": 1, "tester_limit_fps": {}, "visits": [], "trials": [],
             "run": {
                 "name": "x", "started": "", "elapsed_s": 1.0, "seed": 1, "preset": "quick",
                 "loss_goal": 0.0, "command": "", "complete": false,
                 "host": serde_json::to_value(nicety_model::Fingerprint::default()).unwrap(),
             },
-            "summary": Verdict::ALL.map(|verdict| serde_json::json!({
+            "cells": Verdict::ALL.map(|verdict| serde_json::json!({
                 "cell": verdict.word(), "throughput_fps": null, "verdict": verdict.word(),
             })),
             "left_out": ["bridge/64/uni"],
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_failed_result_is_never_accepted_and_others_only_when_nobody_refuses_them() {
-        use Verdict::{Coupled, Failed, Late, Noisy, TesterLimited, Unstable};
+        use Verdict::{Coupled, Failed, Faulty, Late, Noisy, TesterLimited, Unstable};
         let verdicts = |found: Option<Shortfall>| {
             let found = found.unwrap();
             assert_eq!(found.results, Verdict::ALL.len());
@@ -93,7 +93,15 @@ mod tests {
         };
         assert_eq!(verdicts(found(&[], false)), (vec![Failed], 0));
         assert_eq!(verdicts(found(&[Noisy], false)), (vec![Noisy, Failed], 0));
-        let all = vec![TesterLimited, Late, Unstable, Coupled, Noisy, Failed];
+        let all = vec![
+            TesterLimited,
+            Late,
+            Unstable,
+            Faulty,
+            Coupled,
+            Noisy,
+            Failed,
+        ];
         assert_eq!(verdicts(found(&[], true)), (all, 1));
     }
 }

@@ -223,7 +223,7 @@ impl EdgeSearch {
         let load = seen.load.0;
         let (good, bad) = self.judged(seen);
         let met = good > bad;
-        self.posterior.observe(load, (good, bad));
+        self.learn(seen, (good, bad));
         let foregone = match met {
             true => load < lower,
             false => load > upper,
@@ -235,7 +235,7 @@ impl EdgeSearch {
         self.overheard += 1;
         if met {
             self.good += 1;
-            self.carried = self.carried.max(load);
+            self.carried = self.carried.max(seen.carried.0);
             self.at_max += u32::from(load >= self.max * (1.0 - 1e-9));
         } else {
             self.bad += 1;
@@ -251,6 +251,13 @@ impl EdgeSearch {
                 true => (TRIAL_WINDOWS, 0),
                 false => (0, TRIAL_WINDOWS),
             })
+    }
+
+    /// Windows within the goal show that what was carried is no more than the path can, those beyond it that the load
+    /// is more.
+    fn learn(&mut self, seen: &Seen, (good, bad): (u32, u32)) {
+        self.posterior.observe(seen.carried.0, (good, 0));
+        self.posterior.observe(seen.load.0, (0, bad));
     }
 
     fn enough(&self) -> u32 {
@@ -463,7 +470,7 @@ impl Search for EdgeSearch {
             return;
         }
         self.trials += 1;
-        self.posterior.observe(seen.load.0, (good, bad));
+        self.learn(seen, (good, bad));
         self.windows = (self.windows.0 + good, self.windows.1 + bad);
         let overload = good == 0 && seen.forwarding.0 < seen.load.0 * (1.0 - OVERLOAD);
         self.overloads = match overload {
@@ -472,7 +479,7 @@ impl Search for EdgeSearch {
         };
         if met {
             self.good += 1;
-            self.carried = self.carried.max(seen.load.0);
+            self.carried = self.carried.max(seen.carried.0);
             self.bad_in_a_row = 0;
             if seen.load.0 >= self.max * (1.0 - 1e-9) {
                 self.at_max += 1;
@@ -541,7 +548,7 @@ impl Search for EdgeSearch {
         let at_max = self.at_max > 0 && self.bad_in_a_row == 0 && self.next.is_none();
         let (lower, _, upper) = self.bounds_fps();
         if at_max {
-            outcome.lower = Some(Fps(self.max));
+            outcome.lower = Some(Fps(self.max.min(self.carried * BEYOND_CARRIED)));
             outcome.throughput = outcome.lower;
             outcome.at_max = true;
         } else {

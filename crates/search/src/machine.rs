@@ -21,6 +21,9 @@ pub struct TrialRequest {
 pub struct Seen {
     /// Intended load per direction.
     pub load: Fps,
+    /// Load that the trial shows to be carried if it met the goal: what was offered in the windows that it is judged by,
+    /// which is less than `load` where the sender had to share its CPU.
+    pub carried: Fps,
     /// Intended duration: the time that enters classification.
     pub duration: Duration,
     /// Wall time with preparation and drain: what the time-out is counted in.

@@ -413,6 +413,7 @@ impl Search for Mlr {
         }
         copy.observe(&Seen {
             load,
+            carried: load,
             duration,
             wall: duration,
             loss_ratio: nicety_model::LossRatio(0.0),

@@ -55,10 +55,14 @@ fn summary(name: &str, repeats: &[&CellResult]) -> CellSummary {
         let verdicts = repeats.iter().map(|cell| cell.verdict);
         verdicts.fold(Verdict::Ok, Verdict::worse)
     };
+    let estimate = together.estimate.filter(|_| has_interval);
+    let spread_fps = spread(&values);
+    let average = spread_fps.map(|spread| spread.ave);
     CellSummary {
         cell: name.to_owned(),
-        throughput_fps: spread(&values),
-        estimate: together.estimate.filter(|_| has_interval),
+        throughput_fps: estimate.map(|estimate| estimate.fps).or(average),
+        spread_fps,
+        estimate,
         capacity_fps: together.capacity_fps,
         disturbance: together.disturbance,
         verdict: if by_windows {
@@ -84,6 +88,7 @@ fn by_goal(repeats: &[&CellResult]) -> Vec<GoalSummary> {
             goal: named.goal.clone(),
             loss_goal: named.loss_goal,
             throughput_fps: summary.throughput_fps,
+            spread_fps: summary.spread_fps,
             estimate: summary.estimate,
             verdict: summary.verdict,
             why: summary.why,

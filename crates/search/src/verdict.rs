@@ -3,15 +3,16 @@
 //! One verdict is given although several may apply; every finding leaves a note. In this order:
 //!
 //! 1. `failed`: there is no number.
-//! 2. `coupled`: the number is that of sender and path together. Before `late`, because such a
+//! 2. `faulty`: frames arrived twice, damaged or out of order, so that the number is none of a path that works.
+//! 3. `coupled`: the number is that of sender and path together. Before `late`, because such a
 //!    path is why the sender missed its load.
-//! 3. `late`: the load of the confirm trial was not the intended one.
-//! 4. `unstable`: where whole trials are judged, the longer one lost too much. Before
+//! 4. `late`: the load of the confirm trial was not the intended one.
+//! 5. `unstable`: where whole trials are judged, the longer one lost too much. Before
 //!    `tester-limited`, because a load that the path could not hold is not one it carries "at least".
-//! 5. `tester-limited`: the path carries at least this much.
-//! 6. `wide`: the machine was busy, and the number holds within a wide interval.
-//! 7. `noisy`: the machine was not quiet.
-//! 8. `ok`.
+//! 6. `tester-limited`: the path carries at least this much.
+//! 7. `wide`: the machine was busy, and the number holds within a wide interval.
+//! 8. `noisy`: the machine was not quiet.
+//! 9. `ok`.
 //!
 //! This is the verdict of one visit. Visits together: [`crate::summary`].
 
@@ -69,6 +70,8 @@ pub struct Evidence {
     /// Share of the frames of the confirm trial that were set apart because CPUs stood still, and
     /// how often they did. Where that is known, `steal` says nothing more.
     pub stalled: Option<Stalled>,
+    /// What the path does to frames beside losing them.
+    pub fault: Option<SearchNote>,
     /// The search ran out of time with these bounds, if it had both.
     pub apart: Option<Option<(Fps, Fps)>>,
     /// CPUs' worth of time that other programs used during the confirm trial.
@@ -103,7 +106,8 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Note>) {
         return (Verdict::Failed, vec![why.clone()]);
     }
     let one = |note: Option<SearchNote>| note.map(Note::from).into_iter().collect();
-    let findings: [(Verdict, Vec<Note>); 6] = [
+    let findings: [(Verdict, Vec<Note>); 7] = [
+        (Verdict::Faulty, one(evidence.fault.clone())),
         (Verdict::Coupled, one(coupled(evidence))),
         (Verdict::Late, one(late(evidence))),
         (

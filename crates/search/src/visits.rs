@@ -181,7 +181,12 @@ fn judge(
         let first = visits.iter().find_map(|visit| visit.notes.first());
         return (Verdict::Failed, first.cloned().into_iter().collect());
     };
-    for verdict in [Verdict::Coupled, Verdict::Late, Verdict::TesterLimited] {
+    for verdict in [
+        Verdict::Faulty,
+        Verdict::Coupled,
+        Verdict::Late,
+        Verdict::TesterLimited,
+    ] {
         if most(verdict) {
             return (verdict, Vec::new());
         }

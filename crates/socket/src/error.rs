@@ -118,7 +118,7 @@ impl SocketError {
             Self::NoAddress { host, family } => format!("{host} has no {family} address"),
             Self::Listen { at, source } => format!("cannot listen on {at}: {source}"),
             Self::NotNicety { peer, what } => {
-                format!("{peer} is no nicety socket server ({what})")
+                format!("{peer} is not a nicety socket server ({what})")
             }
             Self::Silent {
                 peer,

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nicety_account::Latency;
+use nicety_account::workload::Schedule;
 use nicety_model::Note;
 use nicety_model::note::SockNote;
 use nicety_model::sock::{DatagramCounts, RequestCounts, SockSpec};
-use nicety_workload::Schedule;
 
 use crate::hello::Key;
 

@@ -5,8 +5,8 @@ use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use nicety_account::workload::{Answer, OpenRequests, Schedule, sequence_of, write_sequence};
 use nicety_model::note::SockNote;
-use nicety_workload::{Answer, OpenRequests, Schedule, sequence_of, write_sequence};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};

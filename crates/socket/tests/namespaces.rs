@@ -12,27 +12,25 @@ use nicety_netdev::link::Links;
 use nicety_netdev::privilege::Privilege;
 use nicety_paths::{Between, EndpointSite, Endpoints};
 use nicety_socket::{Connection, Ran, Server, ServerConfig, Token};
+use nicety_testkit::runner::{Skip, Test, run as run_tests};
 
-#[path = "../../netdev/tests/net_harness/mod.rs"]
-mod net_harness;
 mod relay;
 
+type Outcome = Result<(), Skip>;
+
 fn main() -> ExitCode {
-    net_harness::run(
-        "namespaces",
-        &[
-            ("every_tenth_request_lost_is_counted_exactly", lost_requests),
-            (
-                "every_tenth_datagram_lost_is_counted_exactly",
-                lost_datagrams,
-            ),
-            ("interface_counters_agree", interface_counters),
-            ("ipv6_over_a_bridge", ipv6),
-            ("a_known_delay_is_the_latency", relay::truth::delay),
-            ("a_relay_that_drops_is_the_loss", relay::truth::loss),
-            ("a_token_bucket_is_the_throughput", relay::truth::throughput),
-        ],
-    )
+    run_tests([
+        Test::new("every_tenth_request_lost_is_counted_exactly", lost_requests),
+        Test::new(
+            "every_tenth_datagram_lost_is_counted_exactly",
+            lost_datagrams,
+        ),
+        Test::new("interface_counters_agree", interface_counters),
+        Test::new("ipv6_over_a_bridge", ipv6).as_any_user(),
+        Test::new("a_known_delay_is_the_latency", relay::truth::delay),
+        Test::new("a_relay_that_drops_is_the_loss", relay::truth::loss),
+        Test::new("a_token_bucket_is_the_throughput", relay::truth::throughput),
+    ])
 }
 
 fn run(ends: &Endpoints, ipv6: bool, spec: &SockSpec) -> Ran {
@@ -70,7 +68,7 @@ fn run_between([a, b]: [&EndpointSite; 2], ip: IpAddr, spec: &SockSpec) -> Ran {
 }
 
 /// Lets B drop every tenth UDP datagram of `bytes`, the first of them first; false without nft.
-fn drop_every_tenth(ends: &Endpoints, bytes: u32) -> bool {
+fn drop_every_tenth(ends: &Endpoints, bytes: u32) -> Outcome {
     let length = bytes + 8;
     let rules = format!(
         "table inet t {{ chain c {{ type filter hook input priority 0; \
@@ -87,16 +85,13 @@ fn drop_every_tenth(ends: &Endpoints, bytes: u32) -> bool {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{said}");
-            true
+            Ok(())
         }
-        Err(error) => {
-            println!("SKIP every_tenth: nft cannot be started: {error}");
-            false
-        }
+        Err(error) => Err(Skip(format!("nft cannot be started: {error}"))),
     }
 }
 
-fn lost_requests(_: Privilege) {
+fn lost_requests(_: Privilege) -> Outcome {
     for parallel in [1, 3] {
         let ends = Endpoints::build(Between::Veth).unwrap();
         let spec = SockSpec {
@@ -104,9 +99,7 @@ fn lost_requests(_: Privilege) {
             parallel,
             ..SockSpec::new(SockTest::UdpRr, Duration::from_millis(500))
         };
-        if !drop_every_tenth(&ends, 64) {
-            return;
-        }
+        drop_every_tenth(&ends, 64)?;
         let ran = run(&ends, false, &spec);
         let requests = ran.client.requests.unwrap();
         assert!(requests.sent > 20, "{requests:?}");
@@ -125,13 +118,12 @@ fn lost_requests(_: Privilege) {
             "{timeouts}"
         );
     }
+    Ok(())
 }
 
-fn lost_datagrams(_: Privilege) {
+fn lost_datagrams(_: Privilege) -> Outcome {
     let ends = Endpoints::build(Between::Veth).unwrap();
-    if !drop_every_tenth(&ends, 100) {
-        return;
-    }
+    drop_every_tenth(&ends, 100)?;
     let spec = SockSpec {
         message_bytes: 100,
         rate_per_s: Some(2000.0),
@@ -146,6 +138,7 @@ fn lost_datagrams(_: Privilege) {
     assert_eq!(got.datagrams, 900);
     assert_eq!((got.duplicate, got.reordered), (Some(0), Some(0)));
     assert_eq!(got.socket_dropped, Some(0));
+    Ok(())
 }
 
 fn interface_counters(_: Privilege) {
@@ -175,11 +168,10 @@ fn interface_counters(_: Privilege) {
     assert!(bytes < sent * 1042 + 50_000, "{bytes} for {sent}");
 }
 
-fn ipv6(_: Privilege) {
+fn ipv6(_: Privilege) -> Outcome {
     let ends = Endpoints::build(Between::Bridge).unwrap();
     if ends.b.ipv6.is_none() {
-        println!("SKIP ipv6_over_a_bridge: this kernel has no IPv6");
-        return;
+        return Err(Skip("this kernel has no IPv6".into()));
     }
     for test in SockTest::ALL {
         let spec = SockSpec {
@@ -192,4 +184,5 @@ fn ipv6(_: Privilege) {
             "{test}"
         );
     }
+    Ok(())
 }

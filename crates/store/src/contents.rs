@@ -124,25 +124,6 @@ pub fn read_files(path: &Path) -> Result<RunFiles, StoreError> {
     Ok(all)
 }
 
-/// Writes files kept elsewhere as a run directory, which must be new or empty. Names that are
-/// not those of a run's files are left out.
-///
-/// # Errors
-/// When the directory is not empty or cannot be written.
-pub fn write_files(path: &Path, kept: &RunFiles) -> Result<(), StoreError> {
-    let made = std::fs::create_dir_all(path);
-    made.map_err(|source| StoreError::io("create", path, source))?;
-    files::refuse_entries(path)?;
-    // `run.json` last: whoever finds it finds a whole run directory.
-    let order = FILES.into_iter().filter(|name| *name != file::RUN);
-    for name in order.chain([file::RUN]) {
-        if let Some(bytes) = kept.get(name) {
-            files::replace(&path.join(name), bytes)?;
-        }
-    }
-    Ok(())
-}
-
 impl RunContents {
     /// Reads a run from files kept elsewhere; `path` is for messages.
     ///

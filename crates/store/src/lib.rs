@@ -35,7 +35,7 @@ mod name;
 mod policed;
 mod soaked;
 
-pub use contents::{RunContents, RunFiles, read_files, read_run_json, write_files};
+pub use contents::{RunContents, RunFiles, read_files, read_run_json};
 pub use dir::RunDir;
 pub use error::StoreError;
 pub use files::make_dirs;

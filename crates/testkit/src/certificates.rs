@@ -1,10 +1,19 @@
-//! Authorities and certificates of a test's own, in PEM.
+//! Authorities and certificates of a test's own, in PEM, by the program `openssl`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, date_time_ymd,
-};
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// What `openssl ca` needs to know: it alone signs for a time that is over (`-days` begins today in OpenSSL 3.0).
+const CA: &str = "[ca]\ndefault_ca = own\n[own]\ndatabase = index\nrand_serial = yes\nnew_certs_dir = .\n\
+    unique_subject = no\ndefault_md = sha256\ndefault_days = 30\npolicy = any\ncopy_extensions = copy\n\
+    [any]\ncommonName = supplied\n";
+const NEW_KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+const LONG_AGO: &str = "-startdate 20010101000000Z -enddate 20020101000000Z";
 
 /// A certificate with its key.
 #[derive(Debug, Clone)]
@@ -20,46 +29,43 @@ pub struct Pair {
 pub struct Authority {
     /// Its own certificate.
     pub certificate: String,
-    issuer: Issuer<'static, KeyPair>,
+    dir: TempDir,
 }
 
 impl Authority {
     /// One of this common name.
     ///
     /// # Panics
-    /// When no key can be made.
+    /// When `openssl` is missing or fails.
     pub fn new(name: &str) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap().pem();
+        let dir = TempDir::new().unwrap();
+        fs::write(dir.path().join("ca.cnf"), CA).unwrap();
+        fs::write(dir.path().join("index"), "").unwrap();
+        let usage = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"];
+        let own = signs_itself(dir.path(), name, &usage);
         Self {
-            certificate,
-            issuer: Issuer::new(params, key),
+            certificate: own.certificate,
+            dir,
         }
     }
 
     /// For these hosts and addresses, with a common name; one that was valid long ago where it has `expired`.
     ///
     /// # Panics
-    /// When a host is no name, or no key can be made.
+    /// When `openssl` fails.
     pub fn sign(&self, common: &str, hosts: &[&str], expired: bool) -> Pair {
-        let mut params = params(common, hosts);
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
-        if expired {
-            params.not_before = date_time_ymd(2001, 1, 1);
-            params.not_after = date_time_ymd(2002, 1, 1);
-        }
-        let key = KeyPair::generate().unwrap();
-        Pair {
-            certificate: params.signed_by(&key, &self.issuer).unwrap().pem(),
-            key: key.serialize_pem(),
-        }
+        let dir = self.dir.path();
+        let usage = "extendedKeyUsage=serverAuth,clientAuth";
+        let (names, subject) = (names(hosts), format!("/CN={common}"));
+        let mut request = words("req -new -keyout request.key -out request.csr -subj");
+        request.extend([&subject, "-addext", usage]);
+        request.extend(names.iter().flat_map(|names| ["-addext", names]));
+        request.extend(words(NEW_KEY));
+        openssl(dir, &request);
+        let when = if expired { LONG_AGO } else { "" };
+        let sign = "ca -config ca.cnf -batch -notext -cert own.pem -keyfile own.key -in request.csr -out signed.pem";
+        openssl(dir, &[words(sign), words(when)].concat());
+        pair(dir, "signed.pem", "request.key")
     }
 }
 
@@ -68,30 +74,46 @@ impl Authority {
 /// # Panics
 /// As [`Authority::sign`].
 pub fn own(common: &str, hosts: &[&str]) -> Pair {
-    signs_itself(params(common, hosts))
+    let dir = TempDir::new().unwrap();
+    let mut more = vec!["-addext", "basicConstraints=critical,CA:FALSE"];
+    let names = names(hosts);
+    more.extend(names.iter().flat_map(|names| ["-addext", names]));
+    signs_itself(dir.path(), common, &more)
 }
 
-/// One that signs itself and may sign others, as `openssl req -x509` makes it.
-///
-/// # Panics
-/// As [`Authority::sign`].
-pub fn own_authority(common: &str) -> Pair {
-    let mut params = params(common, &[]);
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    signs_itself(params)
+fn signs_itself(dir: &Path, common: &str, more: &[&str]) -> Pair {
+    let subject = format!("/CN={common}");
+    let mut request = words("req -x509 -days 30 -keyout own.key -out own.pem -subj");
+    request.push(&subject);
+    openssl(dir, &[&request, more, &words(NEW_KEY)].concat());
+    pair(dir, "own.pem", "own.key")
 }
 
-fn signs_itself(params: CertificateParams) -> Pair {
-    let key = KeyPair::generate().unwrap();
+fn pair(dir: &Path, certificate: &str, key: &str) -> Pair {
+    let [certificate, key] = [certificate, key].map(|name| fs::read_to_string(dir.join(name)));
     Pair {
-        certificate: params.self_signed(&key).unwrap().pem(),
-        key: key.serialize_pem(),
+        certificate: certificate.unwrap(),
+        key: key.unwrap(),
     }
 }
 
-fn params(common: &str, hosts: &[&str]) -> CertificateParams {
-    let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
-    let mut params = CertificateParams::new(hosts).unwrap();
-    params.distinguished_name.push(DnType::CommonName, common);
-    params
+fn names(hosts: &[&str]) -> Option<String> {
+    let kind = |host: &&str| host.parse::<IpAddr>().map_or("DNS", |_| "IP");
+    let names = hosts.iter().map(|host| format!("{}:{host}", kind(host)));
+    let names = names.collect::<Vec<_>>().join(",");
+    (!names.is_empty()).then(|| format!("subjectAltName={names}"))
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+fn openssl(dir: &Path, arguments: &[&str]) {
+    let output = Command::new("openssl")
+        .current_dir(dir)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "openssl {arguments:?}: {said}");
 }

@@ -10,7 +10,7 @@ pub mod certificates;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod random;
-#[cfg(feature = "wire")]
+#[cfg(feature = "runner")]
 pub mod runner;
 pub mod sut;
 pub mod uplink;

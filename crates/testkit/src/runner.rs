@@ -1,182 +1,145 @@
-//! Runs tests that make kernel objects, one at a time in the program's main thread: as root, then
-//! once more as an ordinary user in a user namespace; started as an ordinary user, only that.
+//! Runs tests that make kernel objects, in the main thread of a program of their own and as whoever started it: an
+//! ordinary user is taken into a user namespace first.
 #![allow(clippy::print_stdout)] // a test program talks to whoever runs it
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+use std::sync::OnceLock;
 
-use nicety_host::child::tie;
+use libtest_mimic::{Arguments, Failed, Trial};
 use nicety_netdev::link::Links;
+use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
+use nicety_netdev::ns_sysfs::NsSysfs;
 use nicety_netdev::privilege::{Privilege, enter_user_namespace, privilege};
 
-/// Set by whoever runs the program both as root and as an ordinary user.
-const ROOT_ONLY: &str = "NICETY_TEST_ROOT_ONLY";
-/// `nobody` on every Linux.
-const NOBODY: u32 = 65534;
+/// The network that root was started in.
+static HOST: OnceLock<NetNs> = OnceLock::new();
 
 /// Why a test could not be run here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skip(pub String);
 
+/// What a test returns.
+pub trait Outcome {
+    /// Why it could not be run, if so.
+    fn into_result(self) -> Result<(), Skip>;
+}
+
+impl Outcome for () {
+    fn into_result(self) -> Result<(), Skip> {
+        Ok(())
+    }
+}
+
+impl Outcome for Result<(), Skip> {
+    fn into_result(self) -> Self {
+        self
+    }
+}
+
 /// A test. It fails by a panic.
 pub struct Test {
     name: String,
-    once: bool,
-    run: Box<dyn Fn(Privilege) -> Result<(), Skip>>,
+    run: Box<dyn FnOnce(Privilege) -> Result<(), Skip> + Send>,
 }
 
 impl Test {
     /// A test with its name.
-    pub fn new(
+    pub fn new<T: Outcome>(
         name: impl Into<String>,
-        run: impl Fn(Privilege) -> Result<(), Skip> + 'static,
+        run: impl FnOnce(Privilege) -> T + Send + 'static,
     ) -> Self {
         Self {
             name: name.into(),
-            once: false,
-            run: Box::new(run),
+            run: Box::new(move |privilege| run(privilege).into_result()),
         }
     }
 
-    /// Takes long and does not depend on who runs it: an ordinary user skips it where root runs it too.
+    /// It matters who runs it: `scripts/test.sh` runs tests of this ending as `nobody` too.
     #[must_use]
-    pub fn once(mut self) -> Self {
-        self.once = true;
+    pub fn as_any_user(mut self) -> Self {
+        self.name += "_as_any_user";
         self
+    }
+
+    fn trial(self) -> Trial {
+        let name = self.name.clone();
+        Trial::test(self.name, move || match alone(self.run) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(Skip(reason))) => {
+                // The name of the test is already there, without an end of line.
+                println!("\nSKIP {name}: {reason}");
+                Ok(())
+            }
+            Err(error) => Err(Failed::from(error.to_string())),
+        })
     }
 }
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Runs `tests`, of which arguments select some by part of their name, with `--exact` by the
-/// names that a run prints. Prints one line for each, `SKIP name: reason` for those that cannot
-/// be run, and fails when interfaces or named namespaces are not as they were before.
-pub fn run(suite: &str, tests: &[Test]) -> ExitCode {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == "--list") {
-        tests
-            .iter()
-            .for_each(|test| println!("{}: test", test.name));
-        return ExitCode::SUCCESS;
-    }
-    match run_all(suite, tests, &Selection::of(arguments)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            println!("{suite}: {error}");
-            ExitCode::FAILURE
-        }
+/// The main function of a test program, with the arguments of every Rust test. A test fails too when interfaces are
+/// left behind.
+pub fn run(tests: impl IntoIterator<Item = Test>) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // Namespaces are entered by a process of one thread.
+    arguments.test_threads = Some(1);
+    let trials = tests.into_iter().map(Test::trial).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Runs `work` in the network that the program was started in: the internet may be there.
+///
+/// # Panics
+/// When root cannot go back there.
+#[allow(clippy::expect_used, reason = "a test fails by panicking")]
+pub fn on_the_host<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match HOST.get() {
+        Some(host) => host.run(work).expect("back to the host's network"),
+        None => work(),
     }
 }
 
-/// Which tests a run is asked for; all without names.
-struct Selection {
-    names: Vec<String>,
-    exact: bool,
-}
-
-impl Selection {
-    fn of(arguments: Vec<String>) -> Self {
-        let (options, names): (Vec<_>, Vec<_>) = arguments
-            .into_iter()
-            .partition(|argument| argument.starts_with('-'));
-        let exact = options.iter().any(|option| option == "--exact");
-        Self { names, exact }
-    }
-
-    /// Whether the test `name` is run by `who`.
-    fn takes(&self, who: &str, name: &str) -> bool {
-        let named = |wanted: &String| match self.exact {
-            true => *wanted == format!("{who}::{name}"),
-            false => name.contains(wanted),
-        };
-        self.names.is_empty() || self.names.iter().any(named)
-    }
-}
-
-fn run_all(suite: &str, tests: &[Test], selection: &Selection) -> Result<bool, Failure> {
-    let chosen = |who| {
-        let takes = move |test: &&Test| selection.takes(who, &test.name);
-        tests.iter().filter(takes)
-    };
+/// Runs a test in surroundings of its own, and looks at what it leaves there.
+fn alone(test: impl FnOnce(Privilege) -> Result<(), Skip>) -> Result<Result<(), Skip>, Failure> {
     if privilege()? == Privilege::Ordinary
         && let Err(error) = enter_user_namespace()
     {
-        chosen("user").for_each(|test| println!("SKIP user::{}: {error}", test.name));
-        return Ok(true);
+        return Ok(Err(Skip(error.to_string())));
     }
     let privilege = privilege()?;
-    let who = match privilege {
-        Privilege::Privileged => "root",
-        _ => "user",
-    };
-    let before = surroundings()?;
-    let both = std::env::var_os(ROOT_ONLY).is_some();
-    let done = both && privilege != Privilege::Privileged;
-    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
-    for test in chosen(who) {
-        let name = &test.name;
-        let run = || match test.once && done {
-            true => Err(Skip("done as root, and it is the same for others".into())),
-            false => (test.run)(privilege),
-        };
-        match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(Ok(())) => {
-                println!("test {who}::{name} ... ok");
-                passed += 1;
-            }
-            Ok(Err(Skip(reason))) => {
-                println!("SKIP {who}::{name}: {reason}");
-                skipped += 1;
-            }
-            Err(_) => {
-                println!("test {who}::{name} ... FAILED");
-                failed += 1;
-            }
-        }
+    if privilege != Privilege::Privileged {
+        return Ok(open().and_then(|()| test(privilege)));
     }
-    let after = surroundings()?;
-    if after != before {
-        println!("left behind: {before:?} became {after:?}");
-        failed += 1;
+    let network = own_network()?;
+    let before = interfaces(&network)?;
+    let outcome = test(privilege);
+    let after = interfaces(&network)?;
+    match before == after {
+        true => Ok(outcome),
+        false => Err(format!("left behind: {before:?} became {after:?}").into()),
     }
-    println!("{suite} ({who}): {passed} passed, {failed} failed, {skipped} skipped");
-    let once = privilege != Privilege::Privileged || both;
-    let user_passed = once || again_as_user(selection)?;
-    Ok(failed == 0 && user_passed)
 }
 
-/// Interfaces and named namespaces that the tests must leave as they were.
-fn surroundings() -> Result<(Vec<String>, Vec<String>), Failure> {
-    let links = Links::open(&NetNs::current()?)?.list()?;
-    let mut named = Vec::new();
-    if let Ok(entries) = std::fs::read_dir("/run/netns") {
-        for entry in entries {
-            named.push(entry?.file_name().to_string_lossy().into_owned());
-        }
+/// Whether a user's own namespaces are open to him; those of a container are not.
+fn open() -> Result<(), Skip> {
+    match NetNs::create("open").and_then(|namespace| NsSysfs::mount(&namespace)) {
+        Err(error) if error.is_not_permitted() => Err(Skip(format!("{error}: as in a container"))),
+        _ => Ok(()),
     }
-    named.sort();
-    Ok((links.into_iter().map(|link| link.name).collect(), named))
 }
 
-/// The same program as `nobody`; a copy, because the build directory may be closed to others.
-fn again_as_user(selection: &Selection) -> Result<bool, Failure> {
-    let directory = tempfile::tempdir()?;
-    let program = directory.path().join("test");
-    std::fs::copy(std::env::current_exe()?, &program)?;
-    std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
-    let mut command = Command::new(&program);
-    command
-        .args(&selection.names)
-        .args(selection.exact.then_some("--exact"))
-        .env(ROOT_ONLY, "1")
-        .current_dir("/")
-        .uid(NOBODY)
-        .gid(NOBODY);
-    let status = tie(&mut command).status()?;
-    Ok(status.success())
+/// Where other tests, which run at the same time, make nothing. An ordinary user can make nothing in the host's.
+fn own_network() -> Result<NetNs, NetError> {
+    let current = NetNs::current()?;
+    HOST.get_or_init(|| current);
+    let own = NetNs::create("test")?;
+    Links::open(&own)?.set_up("lo")?;
+    own.enter_thread()?;
+    Ok(own)
+}
+
+fn interfaces(network: &NetNs) -> Result<Vec<String>, NetError> {
+    let links = Links::open(network)?.list()?;
+    Ok(links.into_iter().map(|link| link.name).collect())
 }

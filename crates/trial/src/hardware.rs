@@ -62,23 +62,13 @@ pub(crate) fn add(record: &mut TrialRecord, probed: ProbeResult) {
 mod tests {
     use std::time::Duration;
 
-    use nicety_model::{Fps, FrameCounts, HardwareProbes, Note, Purpose, StreamCounts};
+    use nicety_model::{Fps, FrameCounts, HardwareProbes, Note, StreamCounts};
 
     use super::*;
-    use crate::{TrialSpec, record};
+    use crate::record;
 
     fn trial() -> TrialRecord {
-        let spec = TrialSpec {
-            cell: "ports/64/bi".to_owned(),
-            repeat: 1,
-            control: None,
-            index: 1,
-            purpose: Purpose::Latency { load_ratio: 0.9 },
-            load: Fps(990.0),
-            duration: Duration::from_secs(1),
-            then: None,
-            window: None,
-        };
+        let spec = record::tests::spec(Fps(990.0));
         let mut record = record::broken(&spec, Duration::ZERO, Duration::ZERO, String::new());
         let stream = |foreign| StreamCounts {
             frames: FrameCounts {

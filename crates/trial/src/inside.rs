@@ -199,20 +199,8 @@ mod tests {
 
     #[test]
     fn what_is_before_a_guest_depends_on_the_way() {
-        let places = [
-            "a",
-            "d0",
-            "t0",
-            "guest0 eth0",
-            "guest0 eth1",
-            "t1",
-            "t2",
-            "guest1 eth0",
-            "guest1 eth1",
-            "t3",
-            "d1",
-            "b",
-        ];
+        let places = "a,d0,t0,guest0 eth0,guest0 eth1,t1,t2,guest1 eth0,guest1 eth1,t3,d1,b";
+        let places: Vec<&str> = places.split(',').collect();
         assert_eq!(before(&places, "guest0", 0), ["a", "d0", "t0"]);
         assert_eq!(before(&places, "guest1", 1), ["t3", "d1", "b"]);
         assert!(before(&places, "guest", 0).is_empty());

@@ -302,10 +302,25 @@ fn notes(spec: &TrialSpec, report: &EngineReport) -> Vec<Note> {
 }
 
 #[cfg(test)]
-mod tests {
-    use nicety_model::{FrameSize, SizeCounts, StationCounts};
+pub(crate) mod tests {
+    use nicety_model::{Fps, FrameSize, SizeCounts, StationCounts};
 
     use super::*;
+
+    /// A trial of a second, whose kind matters to nobody.
+    pub(crate) fn spec(load: Fps) -> TrialSpec {
+        TrialSpec {
+            cell: "bridge/64/uni".to_owned(),
+            repeat: 1,
+            control: None,
+            index: 1,
+            purpose: Purpose::Search,
+            load,
+            duration: Duration::from_secs(1),
+            then: None,
+            window: None,
+        }
+    }
 
     #[test]
     fn guests_carry_both_directions() {

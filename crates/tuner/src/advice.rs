@@ -49,11 +49,9 @@ pub fn ask(
     request: &AdviceRequest,
     listener: Listener<'_>,
 ) -> Result<Advice, TuneError> {
-    let probe = match request.peer {
-        Some(_) if !source.is_live() => return Err(TuneError::PeerOfRecord),
-        Some(peer) => Some(path_mtu::now(peer)?),
-        None => None,
-    };
+    // A recorded host cannot ask anybody.
+    let peer = request.peer.filter(|_| source.is_live());
+    let probe = peer.map(path_mtu::now).transpose()?;
     let mut advice = of_facts(&facts(source, request, listener), request, probe);
     advice.boot_id = source
         .roots
@@ -87,8 +85,8 @@ pub(crate) fn of_facts(
 }
 
 const PLAN: Expected = Expected {
-    too_large: |bytes| format!("is no plan: {bytes} bytes"),
-    other: |error| format!("is no plan ({error}); make one with nicety tune plan --json"),
+    too_large: |bytes| format!("is not a plan: {bytes} bytes"),
+    other: |error| format!("is not a plan ({error}); make one with nicety tune plan --json"),
     newer: "was written by a newer nicety; make a new plan",
 };
 

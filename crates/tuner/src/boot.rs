@@ -12,7 +12,7 @@ use crate::json_file::{self, Expected};
 use crate::{TuneError, Work};
 
 const KEPT_FILE: Expected = Expected {
-    too_large: |_| "is no list of settings".to_owned(),
+    too_large: |_| "is not a list of settings".to_owned(),
     other: |error| {
         format!("is not what nicety wrote ({error}); nicety tune persist --remove deletes it")
     },

@@ -34,9 +34,6 @@ pub enum TuneError {
     /// Nobody says where an ordinary user's state is.
     #[error("neither XDG_STATE_HOME nor HOME is set; name a directory with --state")]
     NoStateDirectory,
-    /// A peer cannot be asked by a recorded host.
-    #[error("a recorded host cannot ask --peer; use --peer without --sysroot")]
-    PeerOfRecord,
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     ReadFile {
@@ -61,7 +58,7 @@ pub enum TuneError {
     },
     /// A file where a folder is needed.
     #[error(
-        "{} is a file; name a folder, as nicety inspect --record writes one",
+        "{} is a file; name a folder, as nicety inspect -o DIR writes one",
         path.display()
     )]
     NoFolder {
@@ -78,7 +75,7 @@ pub enum TuneError {
     },
     /// No transaction has this number, or none fits.
     #[error(
-        "there is no {} in {}; nicety tune history lists all",
+        "there is no {} in {}; nicety tune status lists all",
         id.map_or_else(|| "open or active transaction".to_owned(), |id| format!("transaction {id}")),
         path.display()
     )]
@@ -89,9 +86,7 @@ pub enum TuneError {
         path: PathBuf,
     },
     /// A transaction's settings went with an earlier boot.
-    #[error(
-        "transaction {id} ended with an earlier boot, nothing is left to undo; nicety tune boot --check compares what is kept"
-    )]
+    #[error("transaction {id} ended with an earlier boot, so nothing is left to undo")]
     OtherBoot {
         /// Transaction.
         id: u32,
@@ -108,7 +103,7 @@ pub enum TuneError {
     },
     /// One transaction waits at a time.
     #[error(
-        "transaction {id} waits for an answer; first run nicety tune confirm {id} or nicety tune rollback {id}"
+        "transaction {id} waits for an answer; first run nicety tune apply --confirm {id} or nicety tune undo {id}"
     )]
     Unfinished {
         /// The one that waits.
@@ -119,14 +114,6 @@ pub enum TuneError {
     Moved {
         /// How many.
         settings: usize,
-    },
-    /// A transaction that was undone does not hold.
-    #[error("transaction {id} is {}, so there is nothing to verify", phase.word())]
-    NothingToVerify {
-        /// Transaction.
-        id: u32,
-        /// Where it stands.
-        phase: Phase,
     },
     /// The process may not change what a transaction has changed.
     #[error("transaction {id} cannot be undone: {source}")]
@@ -149,7 +136,9 @@ pub enum TuneError {
         phase: Phase,
     },
     /// There is no change to keep.
-    #[error("there is nothing to keep; first run nicety tune apply and nicety tune confirm")]
+    #[error(
+        "there is nothing to keep; first run nicety tune apply, then nicety tune apply --confirm"
+    )]
     NothingToKeep,
     /// The peer does not answer before a change, so it would tell nothing after it.
     #[error("{0}, so the path cannot be tested; nothing was changed")]
@@ -249,7 +238,7 @@ impl Coded for TuneError {
             Self::Knob(_) | Self::NotUndone { .. } => ProblemCode::KernelRefused,
             Self::Probe(_) => ProblemCode::Unreachable,
             Self::Program(_) | Self::Guard { .. } | Self::NoGuard => ProblemCode::NoGuard,
-            Self::NoStateDirectory | Self::PeerOfRecord => ProblemCode::BadValue,
+            Self::NoStateDirectory => ProblemCode::BadValue,
             Self::Source(_)
             | Self::ReadFile { .. }
             | Self::BadFile { .. }
@@ -259,7 +248,6 @@ impl Coded for TuneError {
             Self::NoTransaction { .. }
             | Self::OtherBoot { .. }
             | Self::OtherNamespace { .. }
-            | Self::NothingToVerify { .. }
             | Self::NotToBeKept { .. } => ProblemCode::NoTransaction,
             Self::Unfinished { .. } => ProblemCode::TransactionOpen,
         }

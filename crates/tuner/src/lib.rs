@@ -9,7 +9,6 @@
 //! What is decided is decided in `nicety_advisor`; what is worth saying is returned, or told as a
 //! [`TuneEvent`].
 
-pub mod active;
 pub mod advice;
 pub mod apply;
 pub mod boot;
@@ -22,6 +21,7 @@ pub mod measure;
 mod origin;
 mod path_mtu;
 pub mod persist;
+pub mod status;
 #[cfg(test)]
 mod tests;
 pub mod transaction;

@@ -12,7 +12,7 @@ use nicety_model::{Coded, ProblemCode};
 use tempfile::TempDir;
 
 use crate::apply::{check, commit};
-use crate::{Transaction, TuneError, TuneEvent, Work};
+use crate::{Transaction, TuneError, TuneEvent, Work, status};
 
 struct Place {
     dir: TempDir,
@@ -63,15 +63,14 @@ fn what_is_committed_is_undone_when_asked() {
     check(&work, &[&change], &mut |_| {}).unwrap();
     let id = commit(&work, &[&change]).unwrap();
     assert_eq!(text(&file), "a = 1\n");
-    let transaction = work.pick(None, Purpose::Verify).unwrap();
+    let transaction = work.pick(None, Purpose::Undo { force: false }).unwrap();
     assert_eq!(transaction.id(), id);
     assert_eq!(transaction.journal().phase(), Phase::Confirmed);
-    assert!(work.verify(&transaction).unwrap().settings[0].holds());
+    let told = status::status(&work.state, &mut |_| {}).unwrap();
+    assert!(told.active[0].settings[0].holds());
 
     fs::write(&file, "b = 2\n").unwrap();
-    let mut transaction = work
-        .pick(Some(id), Purpose::Rollback { force: false })
-        .unwrap();
+    let mut transaction = work.pick(Some(id), Purpose::Undo { force: false }).unwrap();
     let outcomes = transaction.undo("asked for", false).unwrap();
     assert!(
         matches!(outcomes[0].1, Outcome::Foreign { .. }),
@@ -178,7 +177,7 @@ fn a_journal_that_cannot_be_read_keeps_no_other_from_being_undone() {
         "{events:?}"
     );
     assert!(!place.file("99-nicety.conf").exists());
-    let named = work.pick(Some(2), Purpose::Verify).unwrap_err();
+    let named = work.pick(Some(2), Purpose::Confirm).unwrap_err();
     assert!(matches!(named, TuneError::Journal(_)), "{named}");
 }
 

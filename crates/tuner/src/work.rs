@@ -7,7 +7,7 @@ use nicety_advisor::transaction::{self, Elsewhere, Here, Meant, Purpose, Recover
 use nicety_host::journal::{JournalError, Lock, StateDir, boot_id, since_boot};
 use nicety_host::knob::{KnobError, Knobs};
 use nicety_host::roots::ProcRoot;
-use nicety_model::journal::{Event, Journal, Phase, TransactionReport};
+use nicety_model::journal::{Event, Journal, Phase};
 use nicety_model::knob::Knob;
 
 use crate::{Listener, Transaction, TuneError, TuneEvent};
@@ -190,25 +190,6 @@ impl Work {
             asked.err().filter(|e| matches!(e, KnobError::Net(_)))
         };
         knobs.find_map(refused).map_or(Ok(()), Err)
-    }
-
-    /// A transaction with the values its settings have now.
-    ///
-    /// # Errors
-    /// When there is nothing to verify from here.
-    pub fn verify(&self, transaction: &Transaction<'_>) -> Result<TransactionReport, TuneError> {
-        let phase = transaction.journal().phase();
-        if !Purpose::Verify.fits(phase) {
-            let id = transaction.id();
-            return Err(TuneError::NothingToVerify { id, phase });
-        }
-        self.check_here(transaction)?;
-        let mut report = transaction.report();
-        for setting in &mut report.settings {
-            let found = self.knobs.read(&setting.knob);
-            setting.found = Some(found.unwrap_or_else(|error| error.to_string()));
-        }
-        Ok(report)
     }
 
     pub(crate) fn no_transaction(&self, id: Option<u32>) -> TuneError {

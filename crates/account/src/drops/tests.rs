@@ -1,4 +1,4 @@
-use nicety_model::drops::OwnerKind;
+use nicety_model::drops::DropOwnerKind;
 use proptest::prelude::*;
 
 use super::*;
@@ -6,7 +6,7 @@ use super::*;
 const HERE: u64 = 0xf000_0001;
 const POD: u64 = 0xf000_0002;
 
-fn owner(kind: OwnerKind, name: &str, interface: Option<&str>) -> DropOwner {
+fn owner(kind: DropOwnerKind, name: &str, interface: Option<&str>) -> DropOwner {
     DropOwner {
         kind,
         name: name.to_owned(),
@@ -15,9 +15,9 @@ fn owner(kind: OwnerKind, name: &str, interface: Option<&str>) -> DropOwner {
 }
 
 fn owners() -> Owners {
-    let web = owner(OwnerKind::Guest, "web01", Some("tap0"));
-    let db = owner(OwnerKind::Guest, "db", Some("tap1"));
-    let pod = owner(OwnerKind::Container, "docker 3f2a", None);
+    let web = owner(DropOwnerKind::Guest, "web01", Some("tap0"));
+    let db = owner(DropOwnerKind::Guest, "db", Some("tap1"));
+    let pod = owner(DropOwnerKind::Container, "docker 3f2a", None);
     let names = [(2, "eth0"), (3, "tap0"), (4, "tap1"), (5, "br0")];
     Owners {
         here: HERE,

@@ -313,7 +313,7 @@ fn interleaving() -> impl Strategy<Value = (Vec<u64>, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn any_interleaving_is_counted_exactly((arrivals, sent) in interleaving()) {

@@ -1,8 +1,8 @@
 //! Fleets made of equal hosts, in which differences are planted.
 
 use nicety_model::HostFacts;
-use nicety_model::facts::{FeatureFacts, HugePages, InterfaceClass, NetFacts};
-use nicety_model::finding::Goal;
+use nicety_model::facts::{FeatureFacts, HugePages, InterfaceClass, NetFacts, QdiscFacts};
+use nicety_model::finding::{Effect, Goal};
 use nicety_model::fleet::{FleetDifference, FleetReport, GroupBy, Role};
 
 use super::{Fleet, HostRecord, profile};
@@ -27,6 +27,13 @@ fn host() -> HostFacts {
     facts.cpu.governor = (0..8).map(|cpu| (cpu, "performance".to_owned())).collect();
     facts.interfaces[0].link.driver = Some("ice".to_owned());
     facts.interfaces[0].link.carrier = true;
+    let qdisc = |kind: &str, root| QdiscFacts {
+        kind: kind.to_owned(),
+        root,
+        drops: None,
+    };
+    let qdiscs = [("fq_codel", false), ("mq", true), ("fq_codel", false)];
+    facts.interfaces[0].link.qdiscs = qdiscs.map(|(kind, root)| qdisc(kind, root)).into();
     facts
 }
 
@@ -96,7 +103,7 @@ fn equal_hosts_have_no_differences() {
 #[test]
 fn a_planted_difference_is_found_and_no_other() {
     type Change = fn(&mut HostFacts);
-    let plants: [(Change, &str); 15] = [
+    let plants: [(Change, &str); 19] = [
         (
             |facts| facts.interfaces[0].link.rings.as_mut().unwrap().rx = 256,
             "kvm03: eth0 receive ring 256, 4096 on 11",
@@ -104,6 +111,22 @@ fn a_planted_difference_is_found_and_no_other() {
         (
             |facts| facts.interfaces[0].link.queues.combined = Some(1),
             "kvm03: eth0 queues 1, 4 on 11",
+        ),
+        (
+            |facts| {
+                let queues = &mut facts.interfaces[0].link.queues;
+                (queues.combined, queues.rx_only, queues.tx_only) = (None, Some(8), Some(4));
+            },
+            "kvm03: eth0 queues 8 receive, 4 send, 4 on 11",
+        ),
+        (|facts| facts.interfaces[0].link.qdiscs.truncate(2), ""),
+        (
+            |facts| facts.interfaces[0].link.qdiscs[1].kind = "htb".to_owned(),
+            "kvm03: eth0 qdisc htb of fq_codel, mq of fq_codel on 11",
+        ),
+        (
+            |facts| facts.memory.total_mib = Some(64_000),
+            "kvm03: memory fitted 64 GiB, 128 GiB on 11",
         ),
         (
             |facts| facts.interfaces[0].link.mtu = 9000,
@@ -282,6 +305,10 @@ fn hosts_of_another_kind_are_not_siblings() {
         lines.contains(&"kvm05 kvm06: CPU Xeon, EPYC on 4".to_owned()),
         "{lines:?}"
     );
+    hosts[5].host.sockets = Some(2);
+    let lines = said(&grouped(&hosts, &[]));
+    let two = "kvm06: CPU 2 × Xeon, EPYC on 4".to_owned();
+    assert!(lines.contains(&two), "{lines:?}");
     let named = grouped(&hosts, &[GroupBy::Name]);
     assert_eq!(named.groups[0].named.as_deref(), Some("kvm"));
 }
@@ -369,8 +396,24 @@ fn findings_are_ranked_by_gain_and_by_hosts() {
     let actionable = report
         .findings
         .iter()
-        .take_while(|of| of.effect != nicety_model::finding::Effect::Nothing);
+        .take_while(|of| of.effect != Effect::Nothing);
     assert!(ranks[..actionable.count()].is_sorted(), "{ranks:?}");
+}
+
+#[test]
+fn a_finding_takes_effect_as_soon_as_on_the_first_of_its_hosts() {
+    let mut fleet = Fleet::default();
+    for (name, effect) in [("kvm01", Effect::Reboot), ("kvm02", Effect::VmRestart)] {
+        let mut record = record(name, None, &host());
+        for finding in &mut record.advice.findings {
+            finding.effect = effect;
+        }
+        fleet.add(record);
+    }
+    let report = fleet.report(Goal::Throughput, &BY);
+    let effects: Vec<Effect> = report.findings.iter().map(|of| of.effect).collect();
+    assert!(!effects.is_empty());
+    assert_eq!(effects, vec![Effect::VmRestart; effects.len()]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::{sockets, value};
 /// Cells and socket tests of a measurement that have no number of the target, though they could:
 /// a search or a test that failed. A stream has no latency, which is no failure.
 pub fn failed(target: MeasuredTarget, run: &Run) -> Vec<String> {
-    let cells = run.cells.iter().filter(|cell| cell.control.is_none());
+    let cells = run.visits.iter().filter(|cell| cell.control.is_none());
     let names: BTreeSet<&str> = cells.map(|cell| cell.cell.as_str()).collect();
     let without = |name: &&str| value(target, run, name).is_none();
     let tests = run.sockets.iter().filter(|test| broken(target, test));
@@ -29,10 +29,10 @@ pub fn mend(target: MeasuredTarget, run: &mut Run, again: &Run) {
     let lacking = failed(target, run);
     let still = failed(target, again);
     let repaired = |name: &String| lacking.contains(name) && !still.contains(name);
-    run.cells.retain(|cell| !repaired(&cell.cell));
+    run.visits.retain(|cell| !repaired(&cell.cell));
     run.trials.retain(|trial| !repaired(&trial.cell));
-    let cells = again.cells.iter().filter(|cell| repaired(&cell.cell));
-    run.cells.extend(cells.cloned());
+    let cells = again.visits.iter().filter(|cell| repaired(&cell.cell));
+    run.visits.extend(cells.cloned());
     let trials = again.trials.iter().filter(|trial| repaired(&trial.cell));
     run.trials.extend(trials.cloned());
     for test in run.sockets.iter_mut().filter(|test| repaired(&test.name)) {
@@ -47,7 +47,7 @@ pub fn mend(target: MeasuredTarget, run: &mut Run, again: &Run) {
 pub(super) fn anywhere(target: MeasuredTarget, before: &[Run], after: &[Run]) -> Vec<String> {
     let runs = || before.iter().chain(after);
     let names = |run: &Run| -> BTreeSet<String> {
-        let cells = run.cells.iter().map(|cell| cell.cell.clone());
+        let cells = run.visits.iter().map(|cell| cell.cell.clone());
         cells
             .chain(run.sockets.iter().map(|test| test.name.clone()))
             .collect()

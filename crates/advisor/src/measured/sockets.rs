@@ -166,9 +166,9 @@ mod tests {
                 notes: Vec::new(),
             },
             tester_limit_fps: Default::default(),
-            cells: Vec::new(),
+            visits: Vec::new(),
             control: None,
-            summary: Vec::new(),
+            cells: Vec::new(),
             remedies: Vec::new(),
             sockets: vec![
                 series(SockTest::TcpRr, "veth/tcp_rr/64"),

@@ -116,6 +116,14 @@ mod tests {
             let host = host.clone().combined(now, 64).goal(goal).processed(frames);
             assert_eq!(to(&host).as_deref(), wanted, "{now} {goal} {busy}");
         }
+        let formula = |host: Host| host.one("channels").formula.unwrap();
+        let many = formula(host.clone().combined(16, 64));
+        assert_eq!(many, "at most 8 physical cores");
+        let busy = formula(host.clone().combined(2, 64).processed(&[2_000_000, 1]));
+        assert!(
+            busy.starts_with("one CPU receives most frames: 2 × 2"),
+            "{busy}"
+        );
         host.combined(1, 1).goal(Goal::Latency).none("channels");
     }
 }

@@ -127,7 +127,10 @@ mod tests {
         let host = Host::new(1, 4).nic("eth0", 10_000, 0).bridged();
         let finding = host.one("mtu");
         assert!(finding.cost.contains("ping -M do") && finding.changes.is_empty());
-        assert!(finding.should.contains("eth0, br0"), "{}", finding.should);
+        assert!(finding.should.ends_with(" here eth0, br0"));
+        let mut half = host.clone();
+        half.facts.interfaces[1].link.mtu = 9000;
+        assert!(half.one("mtu").should.ends_with(" here eth0"));
         let tried = host.clone().wish(|w| w.jumbo_path = true).one("mtu");
         let knobs: Vec<String> = tried.changes.iter().map(|c| c.knob.to_string()).collect();
         assert_eq!(knobs, ["eth0 MTU", "br0 MTU"]);

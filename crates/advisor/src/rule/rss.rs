@@ -1,4 +1,4 @@
-//! Flows spread evenly over the queues (T10).
+//! Flows spread evenly over the queues (T35).
 
 use nicety_model::facts::NetFacts;
 use nicety_model::finding::{Certainty, Gain, Goal, Risk};
@@ -9,7 +9,7 @@ use crate::draft::{Reason, Report};
 use crate::rule::Rule;
 
 pub(super) const RULE: Rule = Rule {
-    id: "T10",
+    id: "T35",
     name: "rss",
     checks: "Flows spread evenly over the queues",
     fires: "Fires when the RSS table is uneven, or one queue takes over 1.3 times the mean in the \
@@ -162,6 +162,7 @@ mod tests {
     fn a_skewed_table_and_a_blind_hash_are_found() {
         assert!(host(&[96, 32], true).one("rss").advice[0].contains("equal 2"));
         host(&[43, 43, 42], true).none("rss");
+        host(&[70, 58], true).none("rss");
         assert_eq!(
             host(&[64, 64], false)
                 .goal(Goal::Forwarding)

@@ -81,5 +81,8 @@ mod tests {
                 .contains("virtio-net with")
         );
         host(true).none("vhost-net");
+        let modules = |vhost| crate::persist::modules(&host(vhost).advice());
+        assert_eq!(modules(false), ["vhost_net"]);
+        assert_eq!(modules(true), [""; 0]);
     }
 }

@@ -17,10 +17,10 @@ pub fn passed_over(id: u32, why: PassedOver) -> String {
     match why {
         PassedOver::Namespace(netns) => format!(
             "skipped transaction {id}: it changed another network namespace (inode {netns}); \
-             undo it there with nicety tune rollback {id}"
+             undo it there with nicety tune undo {id}"
         ),
         PassedOver::Removal => format!(
-            "skipped transaction {id}: it removed kept files; nicety tune rollback {id} brings \
+            "skipped transaction {id}: it removed kept files; nicety tune undo {id} brings \
              them back"
         ),
     }
@@ -64,18 +64,6 @@ pub fn history(report: &TransactionReport) -> String {
         text += &format!("    {knob}: {from} → {to}{left}\n");
     }
     text
-}
-
-/// Whether settings still hold, a line of each.
-pub fn verified(report: &TransactionReport) -> String {
-    let lines = report.settings.iter().map(|setting| {
-        let knob = &setting.knob;
-        let verdict = if setting.holds() { "holds" } else { "drifted" };
-        let found = setting.found.as_deref().unwrap_or_default();
-        let (set, now) = (knob.brief(&setting.to), knob.brief(found));
-        format!("{knob}: {verdict}: set to {set}, now {now}\n")
-    });
-    lines.collect()
 }
 
 #[cfg(test)]

@@ -152,12 +152,11 @@ fn reasons(found: &Comparison, cell: Option<&str>) -> String {
     let rows = rows.filter(|row| cell.is_none_or(|cell| row.cell == cell));
     let one = |row: &nicety_model::compare::ComparedCell| {
         let why = row.reason.as_ref().map(|why| format!(" ({why})"));
-        format!(
-            "{} is {}{}",
-            row.cell,
-            row.judgement.words(),
-            why.unwrap_or_default()
-        )
+        let (cell, why) = (&row.cell, why.unwrap_or_default());
+        match row.judgement {
+            Judgement::CannotTell => format!("cannot judge {cell}{why}"),
+            judged => format!("{cell} is {}{why}", judged.words()),
+        }
     };
     let all: Vec<String> = rows.map(one).collect();
     nicety_model::number::first_few(&all, 3, ", ")

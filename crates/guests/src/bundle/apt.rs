@@ -17,7 +17,7 @@ pub const STABLE: &str = "trixie";
 /// Has QEMU 11 for it, see [`Purpose::Lab`](crate::emulator::Purpose::Lab).
 pub const BACKPORTS: &str = "trixie-backports";
 const SUITES: [&str; 2] = [STABLE, BACKPORTS];
-const NETWORK: &str = "check the network, or name another mirror with --mirror URL";
+const NETWORK: &str = "check the network, or name another archive in NICETY_MIRROR";
 
 /// A private apt below one directory.
 #[derive(Debug)]

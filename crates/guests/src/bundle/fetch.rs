@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use super::apt::{self, Apt};
 use super::listing::{self, Package};
 use super::manifest::{KMOD, MANIFEST, MODULES, Manifest, SCHEMA};
+use super::place;
 use crate::emulator::Purpose;
 use crate::error::QemuError;
 use crate::root::loader;
@@ -57,8 +58,6 @@ const UNPACKED_FILES: &str = "drivers/net";
 pub struct BundleSpec {
     /// The cache directory; made when missing.
     pub cache: PathBuf,
-    /// Address of a Debian mirror.
-    pub mirror: String,
     /// What it is for.
     pub purpose: Purpose,
 }
@@ -76,7 +75,6 @@ pub struct Progress<'a> {
 
 /// Fetches a bundle into `dir`, unless another process has done so meanwhile.
 pub fn fetch(
-    spec: &BundleSpec,
     cache: &Path,
     dir: &Path,
     with_qemu: bool,
@@ -92,7 +90,7 @@ pub fn fetch(
     let work = cache.join("fetching");
     remove(&work)?;
     remove(dir)?;
-    let result = build(spec, &work, with_qemu, progress).and_then(|()| {
+    let result = build(&work, with_qemu, progress).and_then(|()| {
         fs::rename(work.join("bundle"), dir).map_err(|e| QemuError::io("rename to", dir, e))
     });
     // After an error too: half a gigabyte is not left behind.
@@ -149,12 +147,11 @@ fn remove(path: &Path) -> Result<(), QemuError> {
 }
 
 fn build(
-    spec: &BundleSpec,
     work: &Path,
     with_qemu: bool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), QemuError> {
-    let apt = Apt::new(work.join("apt"), &spec.mirror)?;
+    let apt = Apt::new(work.join("apt"), &place::mirror()?)?;
     let mut show = |step: &str, ratio, bytes| progress(Progress { step, ratio, bytes });
     apt.update(&mut |ratio| show("fetching Debian's package lists", Some(ratio), None))?;
     // kmod makes modules.dep, which the kernel's package lacks, and xz unpacks modules.

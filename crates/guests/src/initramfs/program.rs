@@ -24,9 +24,11 @@ unsafe extern "C" fn collect(
         // SAFETY: a name that is not null is a C string of the loader's, alive while the library
         // is loaded.
         let name = unsafe { CStr::from_ptr(info.dlpi_name) };
-        // The program has an empty name, and the kernel's vDSO one without a directory.
+        // The program has an empty name, with musl that of its link below /proc; the kernel's vDSO has one without a
+        // directory.
         if let Ok(path) = name.to_str()
             && path.starts_with('/')
+            && path != "/proc/self/exe"
         {
             paths.push(path.to_owned());
         }
@@ -74,8 +76,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_program_has_a_c_library_and_a_loader() {
+    fn only_a_program_that_is_not_static_has_a_c_library_and_a_loader() {
         let libraries = libraries();
+        if cfg!(target_feature = "crt-static") {
+            assert_eq!(libraries, [""; 0]);
+            return;
+        }
         for part in ["/libc.so", "/ld-linux"] {
             assert!(
                 libraries.iter().any(|path| path.contains(part)),

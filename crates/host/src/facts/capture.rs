@@ -30,7 +30,7 @@ pub enum CaptureError {
         source: io::Error,
     },
     /// The file holds something else.
-    #[error("{} is no captured host ({why}); make one with nicety inspect --capture", path.display())]
+    #[error("{} is not a captured host ({why}); make one with nicety inspect -o HOST.json", path.display())]
     Malformed {
         /// File.
         path: PathBuf,
@@ -200,9 +200,12 @@ mod tests {
             let said = refused(&format!(
                 r#"{{"schema":1,"files":{files},"links":{links}}}"#
             ));
-            assert!(said.contains(part) && said.contains("--capture"), "{said}");
+            assert!(
+                said.contains(part) && said.contains("-o HOST.json"),
+                "{said}"
+            );
         }
-        assert!(refused("{").contains("is no captured host"));
+        assert!(refused("{").contains("is not a captured host"));
         assert!(refused(r#"{"schema":99,"files":{},"links":{}}"#).contains("newer"));
         // A file below a link is none.
         let twice = r#"{"schema":1,"files":{"a/x":""},"links":{"a":"b"}}"#;
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_of_this_machine_tells_what_the_machine_told() {
+    fn a_capture_of_this_machine_tells_what_the_machine_told_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("host.json");
         let measurer = crate::fingerprint::Measurer {

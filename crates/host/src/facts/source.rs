@@ -19,7 +19,7 @@ const OTHER_NAMESPACE: &str = "nicety/other-namespace";
 
 /// A record that could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the record {}: {source}; give --record an empty folder with room", path.display())]
+#[error("cannot write the record {}: {source}; give --out an empty folder with room", path.display())]
 pub struct RecordError {
     /// File or folder.
     pub path: PathBuf,
@@ -36,8 +36,8 @@ pub enum SourceError {
     Captured(#[from] CaptureError),
     /// The folder holds nothing of a host.
     #[error(
-        "{} holds neither proc nor sys; give a folder that nicety inspect --record made, or \
-         a copy of both, or a file of --capture",
+        "{} holds neither proc nor sys; give a folder that nicety inspect -o DIR made, \
+         a copy of both, or a file of nicety inspect -o HOST.json",
         path.display()
     )]
     NoRecord {

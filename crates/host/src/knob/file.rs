@@ -107,7 +107,7 @@ fn remove(tree: &Tree, path: &Path) -> io::Result<()> {
 
 /// Checks the name; returns the root that the path is below, and the path from there.
 fn check(knob: &Knob, path: &str) -> Result<(PathBuf, PathBuf), KnobError> {
-    let refused = || KnobError::refused(knob, "is no file that keeps settings of nicety");
+    let refused = || KnobError::refused(knob, "is not a file that keeps settings of nicety");
     let path = Path::new(path);
     let plain = path
         .components()

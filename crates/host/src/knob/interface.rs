@@ -44,7 +44,7 @@ impl Knobs {
                     None => Err(KnobError::refused(knob, "the kernel knows no such feature")),
                 }
             }
-            _ => Err(KnobError::refused(knob, "is no setting of an interface")),
+            _ => Err(KnobError::refused(knob, "is not a setting of an interface")),
         }
     }
 
@@ -105,7 +105,7 @@ impl Knobs {
             Knob::Feature { interface, feature } => {
                 self.ethtool.set_features(interface, &[(feature, on()?)])?;
             }
-            _ => return Err(KnobError::refused(knob, "is no setting of an interface")),
+            _ => return Err(KnobError::refused(knob, "is not a setting of an interface")),
         }
         Ok(())
     }

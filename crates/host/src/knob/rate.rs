@@ -59,7 +59,7 @@ impl Knobs {
                     false => port_value(&limit),
                 })
             }
-            _ => Err(KnobError::refused(knob, "is no rate")),
+            _ => Err(KnobError::refused(knob, "is not a valid rate")),
         }
     }
 
@@ -123,7 +123,7 @@ impl Knobs {
                 }
                 Ok(())
             }
-            _ => Err(KnobError::refused(knob, "is no rate")),
+            _ => Err(KnobError::refused(knob, "is not a valid rate")),
         }
     }
 

@@ -33,8 +33,26 @@ fn wants(tester: usize, path: usize) -> Wants {
     }
 }
 
+/// The same beside a NIC of this node.
+fn near(node: u32, tester: usize, path: usize) -> Wants {
+    Wants {
+        nic_node: Some(node),
+        ..wants(tester, path)
+    }
+}
+
 fn tester_cpus(placement: &Placement) -> Vec<u32> {
     placement.tester.iter().map(|worker| worker.cpu).collect()
+}
+
+/// CPUs of the tester, CPUs of the path.
+fn cpus(placement: Placement) -> (Vec<u32>, Vec<u32>) {
+    (tester_cpus(&placement), placement.path)
+}
+
+fn says(placement: &Placement, words: &str) -> bool {
+    let mut notes = placement.notes.iter();
+    notes.any(|note| note.to_string().contains(words))
 }
 
 /// Name, machine, wants; the tester's CPUs, the path's CPUs.
@@ -93,21 +111,15 @@ fn notes_say_who_shares_what() {
         first(&machine(1, 8, 1), wants(2, 2)),
         "8 CPUs: the sender runs on CPU 3, the receiver on CPU 4; the path runs on CPUs 1-2."
     );
-    let has = |placement: &Placement, words: &str| {
-        placement
-            .notes
-            .iter()
-            .any(|note| note.to_string().contains(words))
-    };
     let quiet = place(&machine(1, 8, 1), wants(2, 2));
     assert_eq!(quiet.notes.len(), 1, "{:?}", quiet.notes);
     let two = place(&machine(1, 2, 1), wants(2, 2));
-    assert!(has(&two, "The path's 2 workers share CPU 0"), "{two:?}");
-    assert!(has(&two, "housekeeping"), "{two:?}");
+    assert!(says(&two, "The path's 2 workers share CPU 0"), "{two:?}");
+    assert!(says(&two, "housekeeping"), "{two:?}");
     let one_core = place(&machine(1, 1, 2), wants(2, 1));
-    assert!(has(&one_core, "The tester and the path slow each other"));
+    assert!(says(&one_core, "The tester and the path slow each other"));
     let inner = place(&machine(1, 2, 2), wants(2, 2));
-    assert!(has(&inner, "not across tester and path"), "{inner:?}");
+    assert!(says(&inner, "not across tester and path"), "{inner:?}");
 }
 
 #[test]
@@ -204,60 +216,29 @@ fn check(topology: &Topology, wants: Wants, count: usize) {
 fn the_nics_node_is_kept_while_it_has_cores() {
     let topology = machine(4, 4, 2);
     for node in 0..4 {
-        let placement = place(
-            &topology,
-            Wants {
-                nic_node: Some(node),
-                ..wants(2, 2)
-            },
-        );
+        let placement = place(&topology, near(node, 2, 2));
         for cpu in tester_cpus(&placement).iter().chain(&placement.path) {
             assert_eq!(topology.cpus[cpu].node, Some(node), "{placement:?}");
         }
     }
-    let spread = place(
-        &topology,
-        Wants {
-            nic_node: Some(2),
-            ..wants(2, 4)
-        },
-    );
-    assert!(
-        spread
-            .notes
-            .iter()
-            .any(|note| note.to_string().contains("NUMA nodes"))
-    );
+    let spread = place(&topology, near(2, 2, 4));
+    assert!(says(&spread, "NUMA nodes"));
     for cpu in &spread.path {
         assert_eq!(topology.cpus[cpu].node, Some(2), "{spread:?}");
     }
     let mut elsewhere = machine(2, 2, 1);
     elsewhere.allowed = vec![2, 3];
-    let placement = place(
-        &elsewhere,
-        Wants {
-            nic_node: Some(0),
-            ..wants(1, 1)
-        },
-    );
-    assert!(
-        placement
-            .notes
-            .iter()
-            .any(|note| note.to_string().contains("no CPU of the NIC's node")),
-        "{placement:?}"
-    );
+    let placement = place(&elsewhere, near(0, 1, 1));
+    let said = says(&placement, "no CPU of the NIC's node");
+    assert!(said, "{placement:?}");
 }
 
 #[test]
 fn only_allowed_cpus_are_used() {
     let mut topology = machine(1, 8, 1);
     topology.allowed = vec![5, 7];
-    let placement = place(&topology, wants(2, 2));
-    assert_eq!(
-        (tester_cpus(&placement), placement.path),
-        (vec![7], vec![5])
-    );
+    let given = cpus(place(&topology, wants(2, 2)));
+    assert_eq!(given, (vec![7], vec![5]));
     topology.allowed.clear();
     assert_eq!(place(&topology, wants(2, 2)), Placement::default());
     // An allowed CPU the topology does not know is a core of its own.
@@ -265,11 +246,8 @@ fn only_allowed_cpus_are_used() {
         allowed: vec![3, 4],
         ..Topology::default()
     };
-    let placement = place(&bare, wants(1, 1));
-    assert_eq!(
-        (tester_cpus(&placement), placement.path),
-        (vec![4], vec![3])
-    );
+    let given = cpus(place(&bare, wants(1, 1)));
+    assert_eq!(given, (vec![4], vec![3]));
 }
 
 #[test]
@@ -286,31 +264,20 @@ fn a_lone_core_goes_to_the_side_that_needs_less() {
         )
     }));
     topology.allowed = vec![1, 2, 3];
-    let placement = place(&topology, wants(1, 2));
-    assert_eq!(
-        (tester_cpus(&placement), placement.path),
-        (vec![1], vec![2, 3])
-    );
+    let given = cpus(place(&topology, wants(1, 2)));
+    assert_eq!(given, (vec![1], vec![2, 3]));
 }
 
 #[test]
 fn isolated_cpus_come_first_and_are_missed_when_out_of_reach() {
     let mut topology = machine(2, 8, 1);
     topology.isolated = vec![12, 13, 14, 15];
-    let placement = place(&topology, wants(2, 2));
-    assert_eq!(
-        (tester_cpus(&placement), placement.path),
-        (vec![14, 15], vec![12, 13])
-    );
+    let given = cpus(place(&topology, wants(2, 2)));
+    assert_eq!(given, (vec![14, 15], vec![12, 13]));
     topology.allowed.truncate(12);
     let placement = place(&topology, wants(2, 2));
-    assert!(
-        placement
-            .notes
-            .iter()
-            .any(|note| note.to_string().contains("Isolated CPUs 12-15")),
-        "{placement:?}"
-    );
+    let said = says(&placement, "Isolated CPUs 12-15");
+    assert!(said, "{placement:?}");
 }
 
 #[test]
@@ -325,10 +292,7 @@ fn a_quota_takes_tester_workers_away_and_is_said() {
         topology.quota_cpus = Some(quota);
         let placement = place(&topology, wants(2, 2));
         assert_eq!(placement.tester.len(), workers, "{quota}");
-        let note = placement
-            .notes
-            .iter()
-            .any(|note| note.to_string().contains("control group"));
+        let note = says(&placement, "control group");
         assert_eq!(note, said, "{quota}: {placement:?}");
     }
 }
@@ -339,10 +303,7 @@ fn senders_rest_in_a_full_virtual_machine() {
         let mut topology = machine(1, cores, 1);
         topology.virtual_machine = virtual_machine;
         let placement = place(&topology, wants(2, 2));
-        let said = placement
-            .notes
-            .iter()
-            .any(|note| note.to_string().contains("no spare CPU"));
+        let said = says(&placement, "no spare CPU");
         assert_eq!(said, placement.rests, "{:?}", placement.notes);
         placement.rests
     };

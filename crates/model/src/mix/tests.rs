@@ -32,38 +32,25 @@ fn named_mixes_are_those_published() {
 
 #[test]
 fn bad_mixes_are_refused_in_one_line() {
-    for (text, part) in [
-        (
-            "",
-            "\"\" is no mix of frame sizes; write simple, tolly, ipsec or weights",
-        ),
+    #[rustfmt::skip]
+    let table = [
+        ("", "\"\" is not a mix of frame sizes; write simple, tolly, ipsec or weights"),
         ("simpel", "(did you mean simple?)"),
-        ("64", "\"64\" is no mix"),
-        (
-            "7:64,x:594",
-            "\"x:594\" in \"7:64,x:594\" is no weight and frame size",
-        ),
-        ("7:64,", "\"\" in \"7:64,\" is no weight and frame size"),
+        ("64", "\"64\" is not a mix"),
+        ("7:64,x:594", "\"x:594\" in \"7:64,x:594\" is not a weight and frame size"),
+        ("7:64,", "\"\" in \"7:64,\" is not a weight and frame size"),
         ("0:64,1:1518", "\"0:64\" has the weight 0"),
         ("0:64,0:1518", "has the weight 0"),
         ("1:63,1:1518", "\"1:63\": frames have 64 to 9018 bytes"),
         ("1:64,1:70000", "\"1:70000\": frames have 64 to 9018 bytes"),
         ("1:64,2:64", "64 bytes are in the mix twice"),
         ("1:64", "2 to 8 frame sizes, not 1"),
-        (
-            "1:64,1:65,1:66,1:67,1:68,1:69,1:70,1:71,1:72",
-            "2 to 8 frame sizes, not 9",
-        ),
-        (
-            "10000:64,1:1518",
-            "repeats after 10001 frames, more than 10000",
-        ),
-        ("-1:64,1:1518", "no weight and frame size"),
-        (
-            "4294967295:64,4294967294:65",
-            "repeats after 8589934589 frames",
-        ),
-    ] {
+        ("1:64,1:65,1:66,1:67,1:68,1:69,1:70,1:71,1:72", "2 to 8 frame sizes, not 9"),
+        ("10000:64,1:1518", "repeats after 10001 frames, more than 10000"),
+        ("-1:64,1:1518", "not a weight and frame size"),
+        ("4294967295:64,4294967294:65", "repeats after 8589934589 frames"),
+    ];
+    for (text, part) in table {
         let error = text.parse::<Mix>().unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
         assert!(!error.contains('\n'));

@@ -10,7 +10,7 @@ notes! {
         "N141" "record-missing" Caution Problem
         RecordMissing { file: String }
             => ("{file} is missing in this tree: rings, coalescing, offloads and qdiscs are unknown.")
-            + "Record with nicety inspect --record.",
+            + "Record with nicety inspect -o DIR.",
 
         "N142" "sysfs-only" Caution Problem
         SysfsOnly { error: String }

@@ -21,10 +21,8 @@ notes! {
                  guests count as reordered.", shared.words()),
 
         "N053" "guest" Info Condition
-        Guest { guest: String, nic: String, kernel: String, qemu: Option<String>, vmm: Option<String>, accelerator: String,
-                nics: Vec<GuestNic> }
-            => ("{guest} uses {nic}, Linux {kernel}, {} and {accelerator}: {}.",
-                vmm.clone().unwrap_or_else(|| format!("QEMU {}", qemu.as_deref().unwrap_or_default())),
+        Guest { guest: String, nic: String, kernel: String, qemu: String, accelerator: String, nics: Vec<GuestNic> }
+            => ("{guest} uses {nic}, Linux {kernel}, QEMU {qemu} and {accelerator}: {}.",
                 joined(&nics.iter().map(GuestNic::words).collect::<Vec<_>>(), "; ")),
 
         "N054" "guest-threads" Info Condition
@@ -62,10 +60,6 @@ notes! {
         GuestNicRefused { nic: String, error: String }
             => ("The guest's {nic} refused its queues or rings: {error}.")
             + "Ask for what the driver has.",
-
-        "N061" "own-vmm" Info Condition
-        OwnVmm { vmm: String, version: String, program: String }
-            => ("Guests with vmm = \"{vmm}\" run on {vmm} {version}, which is {program}."),
     }
 }
 

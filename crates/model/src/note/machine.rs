@@ -67,7 +67,7 @@ notes! {
 
         "N012" "preset-std" Info Condition
         PresetStd
-            => ("Preset std was chosen: this is no VM and its CPUs were never stopped.")
+            => ("Preset std was chosen: this is not a VM and its CPUs were never stopped.")
             + "--preset robust judges loads by short windows.",
 
         "N013" "preset-robust" Info Condition
@@ -216,17 +216,17 @@ fn rests(rest: Option<RestTimes>) -> String {
 fn measured(tried: &[RestTried]) -> String {
     let figure = |tried: &RestTried| match tried.rest {
         Some(rest) => format!(
-            "{:.1} ms with pauses of {}",
-            tried.lost_ms_per_s,
+            "{:.1} % with pauses of {}",
+            tried.lost_ms_per_s / 10.0,
             times(rest)
         ),
-        None => format!("{:.1} ms per second without pauses", tried.lost_ms_per_s),
+        None => format!("{:.1} % without pauses", tried.lost_ms_per_s / 10.0),
     };
     let figures: Vec<String> = tried.iter().map(figure).collect();
     match figures.as_slice() {
         [] => "What the hypervisor does was not measured.".to_owned(),
         figures => format!(
-            "The worst CPU was stopped beforehand for {}.",
+            "Time that the worst CPU lost before the run: {}.",
             joined(figures, ", ")
         ),
     }

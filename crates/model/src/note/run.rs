@@ -12,7 +12,7 @@ notes! {
         "N151" "time-box-too-short" Warning Problem
         TimeBoxTooShort { time_box_s: f64, needed_s: f64 }
             => ("The time box of {time_box_s} s is too short for one result, which needs about {needed_s} s \
-                 here. Set --time-box {needed_s}s or more."),
+                 here. Set --for {needed_s}s or more."),
 
         "N152" "torn-line" Caution Condition
         TornLine { file: String, bytes: u64 }

@@ -168,7 +168,7 @@ notes! {
 
         "N110" "single-visit" Caution Problem
         SingleVisit
-            => ("The number comes from a single visit.") + "Use --preset robust, which makes five.",
+            => ("This result was measured once.") + "Use --preset robust, which makes five.",
 
         "N111" "few-visits" Caution Problem
         FewVisits { visits: u32 }
@@ -190,6 +190,26 @@ notes! {
                  {far_ns:.0} ns instead of {near_ns:.0}. These visits do not count{}.",
                 there(*far_fps, |fps| format!("; the path carried {} in them", rate(Fps(fps)))))
             + "Pin the VM's CPUs on its host.",
+
+        "N115" "nothing-arrived" Warning Problem
+        NothingArrived { frames: u64 }
+            => ("None of {} arrived: the path carries nothing.", plural(*frames, "frame"))
+            + "nicety trace shows how far one gets. Look at VLAN, MTU, neighbour entries, and for a bridge port that STP blocks.",
+
+        "N116" "repeated" Warning Problem
+        Repeated { share: f64, receiver_fps: Fps }
+            => ("{} of the frames arrived again: the receiver had {}.", number::share(*share), rate(*receiver_fps))
+            + "Look for a mirror, a hub or a loop; nicety trace shows where a frame goes.",
+
+        "N117" "frames-damaged" Warning Problem
+        Damaged { share: LossRatio }
+            => ("{} of the frames arrived damaged.", loss(*share))
+            + "Look at checksum offload, drivers and cables.",
+
+        "N118" "reordered" Warning Problem
+        Reordered { share: LossRatio }
+            => ("{} of the frames of a single flow arrived out of order.", loss(*share))
+            + "Look for a switch or a bond that spreads frames, not flows.",
     }
 }
 

@@ -94,7 +94,7 @@ fn sentences_of_older_versions_and_notes_of_newer_ones_keep_their_text() {
 fn advice_stands_behind_the_reason() {
     let note = Note::from(SearchNote::SingleVisit);
     let (reason, advice) = (
-        "The number comes from a single visit.",
+        "This result was measured once.",
         "Use --preset robust, which makes five.",
     );
     assert_eq!(note.reason(), reason);

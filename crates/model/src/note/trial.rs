@@ -28,7 +28,7 @@ notes! {
 
         "N075" "fates-unknown" Info Condition
         FatesUnknown { why: String }
-            => ("What became of each lost frame was not found out: {why}. Counters alone say where frames were lost."),
+            => ("nicety could not trace lost frames: {why}. Counters alone say where frames were lost."),
 
         "N076" "recovery-unknown" Caution Problem
         RecoveryUnknown { why: String }
@@ -40,6 +40,6 @@ notes! {
 
         "N078" "guest-unseen" Info Condition
         GuestUnseen { guest: String, why: String }
-            => ("What {guest} lost and how long frames were in it was not found out: {why}."),
+            => ("nicety could not follow frames in {guest}: {why}."),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{KIND, PathSpec};
 
 /// Values that stand for the same as none at all.
-const NEUTRAL: [(&str, &str); 13] = [
+const NEUTRAL: [(&str, &str); 12] = [
     ("rules", "0"),
     ("nat", "none"),
     ("flowtable", "off"),
@@ -18,7 +18,6 @@ const NEUTRAL: [(&str, &str); 13] = [
     ("ioeventfd", "on"),
     ("rss", "off"),
     ("iommu", "off"),
-    ("vmm", "qemu"),
 ];
 
 /// What one path has and another has not.
@@ -98,79 +97,47 @@ fn tidy(path: &PathSpec) -> BTreeMap<&str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::Words;
-
-    fn path(words: &[(&str, &str)]) -> PathSpec {
-        let words: Words = words
-            .iter()
-            .map(|(key, word)| ((*key).to_owned(), (*word).to_owned()))
-            .collect();
-        PathSpec::try_from(&words).unwrap()
-    }
 
     #[test]
     fn one_thing_more_is_a_layer() {
-        let plain = path(&[("kind", "routed"), ("rules", "0")]);
-        let rules = path(&[("kind", "routed"), ("rules", "100")]);
-        let set = path(&[("kind", "routed"), ("rules", "100"), ("lookup", "set")]);
-        let snat = path(&[("kind", "routed"), ("nat", "snat")]);
-        let both = path(&[("kind", "routed"), ("nat", "snat"), ("flowtable", "on")]);
         let parameter = |word: &str| Some(Layer::Parameter(word.to_owned()));
-        assert_eq!(rules.layer_over(&plain), parameter("rules=100"));
-        assert_eq!(set.layer_over(&plain), parameter("rules=100,lookup=set"));
-        assert_eq!(snat.layer_over(&plain), parameter("nat=snat"));
-        assert_eq!(both.layer_over(&snat), parameter("flowtable=on"));
-        assert_eq!(both.layer_over(&plain), None);
-        assert_eq!(plain.layer_over(&rules), None);
-        assert_eq!(plain.layer_over(&plain), None);
-    }
-
-    #[test]
-    fn tunnels_tags_and_guests_are_layers() {
-        let bridge = path(&[("kind", "bridge")]);
-        let routed = path(&[("kind", "routed")]);
-        let vxlan = path(&[("kind", "tunnel"), ("encapsulation", "vxlan")]);
-        let merged = path(&[
-            ("kind", "tunnel"),
-            ("encapsulation", "vxlan"),
-            ("gro", "on"),
-        ]);
-        let wireguard = path(&[("kind", "tunnel"), ("encapsulation", "wireguard")]);
-        let guest = path(&[("kind", "vm"), ("nic", "e1000")]);
-        let packed = path(&[("kind", "vm"), ("nic", "e1000"), ("packed", "on")]);
-        let split = path(&[("kind", "vm"), ("nic", "e1000"), ("packed", "off")]);
-        let ovs = path(&[("kind", "ovs"), ("datapath", "kernel")]);
-        let ovn = path(&[("kind", "ovn"), ("datapath", "kernel"), ("acl", "none")]);
-        let ruled = path(&[
-            ("kind", "ovn"),
-            ("datapath", "kernel"),
-            ("acl", "allow-related"),
-        ]);
-        assert_eq!(ovn.layer_over(&ovs), Some(Layer::LogicalSwitch));
-        assert_eq!(ruled.layer_over(&ovs), None);
-        assert_eq!(
-            ruled.layer_over(&ovn),
-            Some(Layer::Parameter("acl=allow-related".to_owned()))
+        let (vxlan, wireguard) = (
+            "tunnel,encapsulation=vxlan",
+            "tunnel,encapsulation=wireguard",
         );
-        let bond = path(&[("kind", "bond"), ("aggregation", "balance-xor")]);
-        assert_eq!(bond.layer_over(&bridge), Some(Layer::Bundle));
-        assert_eq!(
-            packed.layer_over(&split),
-            Some(Layer::Parameter("packed=on".to_owned()))
-        );
-        assert_eq!(split.layer_over(&guest), None);
-        let vlan = path(&[("kind", "vlan-bridge")]);
-        assert_eq!(vxlan.layer_over(&bridge), Some(Layer::Tunnel));
-        assert_eq!(vxlan.layer_over(&routed), None);
-        assert_eq!(wireguard.layer_over(&routed), Some(Layer::Tunnel));
-        assert_eq!(wireguard.layer_over(&bridge), None);
-        assert_eq!(merged.layer_over(&bridge), None);
-        assert_eq!(
-            merged.layer_over(&vxlan),
-            Some(Layer::Parameter("gro=on".to_owned()))
-        );
-        assert_eq!(guest.layer_over(&bridge), Some(Layer::Guest));
-        assert_eq!(vlan.layer_over(&bridge), Some(Layer::Tags));
-        assert_eq!(bridge.layer_over(&vlan), None);
+        let merged = "tunnel,encapsulation=vxlan,gro=on";
+        let both = "routed,nat=snat,flowtable=on";
+        let (ovs, ovn) = ("ovs,datapath=kernel", "ovn,datapath=kernel,acl=none");
+        let ruled = "ovn,datapath=kernel,acl=allow-related";
+        let (guest, split) = ("vm,nic=e1000", "vm,nic=e1000,packed=off");
+        #[rustfmt::skip]
+        let table = [
+            ("routed,rules=100", "routed,rules=0", parameter("rules=100")),
+            ("routed,rules=100,lookup=set", "routed,rules=0", parameter("rules=100,lookup=set")),
+            ("routed,nat=snat", "routed,rules=0", parameter("nat=snat")),
+            (both, "routed,nat=snat", parameter("flowtable=on")),
+            (both, "routed,rules=0", None),
+            ("routed,rules=0", "routed,rules=100", None),
+            ("routed,rules=0", "routed,rules=0", None),
+            (ovn, ovs, Some(Layer::LogicalSwitch)),
+            (ruled, ovs, None),
+            (ruled, ovn, parameter("acl=allow-related")),
+            ("bond,aggregation=balance-xor", "bridge", Some(Layer::Bundle)),
+            ("vm,nic=e1000,packed=on", split, parameter("packed=on")),
+            (split, guest, None),
+            (guest, "bridge", Some(Layer::Guest)),
+            (vxlan, "bridge", Some(Layer::Tunnel)),
+            (vxlan, "routed", None),
+            (wireguard, "routed", Some(Layer::Tunnel)),
+            (wireguard, "bridge", None),
+            (merged, "bridge", None),
+            (merged, vxlan, parameter("gro=on")),
+            ("vlan-bridge", "bridge", Some(Layer::Tags)),
+            ("bridge", "vlan-bridge", None),
+        ];
+        for (path, base, layer) in table {
+            let [more, less] = [path, base].map(|name| name.parse::<PathSpec>().unwrap());
+            assert_eq!(more.layer_over(&less), layer, "{path} over {base}");
+        }
     }
 }

@@ -56,41 +56,19 @@ fn a_router_stands_in_some_paths() {
 
 #[test]
 fn what_is_no_path_is_refused_with_a_reason() {
-    for (kind, given, reason) in [
+    #[rustfmt::skip]
+    let table = [
         ("hub", &[][..], "there are no paths of kind \"hub\""),
-        (
-            "bridge",
-            &[("vcpus", "2")],
-            "a path of kind bridge has no vcpus",
-        ),
-        (
-            "vm",
-            &[("nic", "ne2000")],
-            "a path of kind vm has no nic = \"ne2000\"",
-        ),
-        (
-            "vm",
-            &[("vcpus", "02")],
-            "a path of kind vm has no vcpus = \"02\"",
-        ),
+        ("bridge", &[("vcpus", "2")], "a path of kind bridge has no vcpus"),
+        ("vm", &[("nic", "ne2000")], "a path of kind vm has no nic = \"ne2000\""),
+        ("vm", &[("vcpus", "02")], "a path of kind vm has no vcpus = \"02\""),
         ("vm", &[("pin", "")], "a path of kind vm has no pin = \"\""),
-        (
-            "ovs",
-            &[("tagging", "sub-interface")],
-            "a path of kind ovs has no tagging = \"sub-interface\"",
-        ),
-        (
-            "testpmd",
-            &[("pci", "03:00.0+03:00.1"), ("a", "eth1")],
-            "a path of kind testpmd without b",
-        ),
-        (
-            "testpmd",
-            &[("a", "eth1"), ("b", "eth2")],
-            "a path of kind testpmd has no a",
-        ),
+        ("ovs", &[("tagging", "sub-interface")], "a path of kind ovs has no tagging = \"sub-interface\""),
+        ("testpmd", &[("pci", "03:00.0+03:00.1"), ("a", "eth1")], "a path of kind testpmd without b"),
+        ("testpmd", &[("a", "eth1"), ("b", "eth2")], "a path of kind testpmd has no a"),
         ("ports", &[("a", "eth1")], "a path of kind ports without b"),
-    ] {
+    ];
+    for (kind, given, reason) in table {
         let error = PathSpec::try_from(&words(kind, given)).unwrap_err();
         assert_eq!(error.to_string(), reason);
     }
@@ -138,9 +116,9 @@ fn guests() -> impl Strategy<Value = VmParams> {
     let pin = prop::option::of(prop::collection::vec(0u32..=8191, 1..5));
     let numbers = [(); 7].map(|()| number());
     let switches = [(); 6].map(|()| one(&OnOff::ALL));
-    let options = (one(&VmMachine::ALL), one(&Vmm::ALL), switches);
+    let options = (one(&VmMachine::ALL), switches);
     (connected, pin, numbers, options).prop_map(|(connected, pin, numbers, options)| {
-        let (machine, vmm, switches) = options;
+        let (machine, switches) = options;
         let [packed, indirect_desc, mrg_rxbuf, ioeventfd, rss, iommu] = switches;
         let (guest, nic, pf, switch, tagging, vdev, accel) = connected;
         let [cores, host_queues, vcpus, queues, ring, vms, sndbuf] = numbers;
@@ -167,7 +145,6 @@ fn guests() -> impl Strategy<Value = VmParams> {
             ioeventfd,
             rss,
             iommu,
-            vmm,
         }
     })
 }

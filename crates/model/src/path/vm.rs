@@ -1,8 +1,7 @@
 //! `kind = "vm"`: the guest of one point of the matrix.
 
 use super::{
-    Cpus, GuestKind, HostSwitch, OnOff, Tagging, Vdev, Virtio, VmAccel, VmMachine, VmNic, Vmm,
-    params,
+    Cpus, GuestKind, HostSwitch, OnOff, Tagging, Vdev, Virtio, VmAccel, VmMachine, VmNic, params,
 };
 
 params! {
@@ -52,8 +51,6 @@ params! {
         rss: OnOff,
         /// Whether an IOMMU is between the device and the guest's memory.
         iommu: OnOff,
-        /// The program that runs it.
-        vmm: Vmm,
     }
 }
 
@@ -85,7 +82,6 @@ impl VmParams {
             accel: self.accel.unwrap_or(VmAccel::Auto),
             machine: self.machine.unwrap_or(VmMachine::Q35),
             virtio: Virtio::of(self),
-            vmm: self.vmm.unwrap_or(Vmm::Qemu),
         }
     }
 }
@@ -129,8 +125,6 @@ pub struct VmConfig {
     pub machine: VmMachine,
     /// What its virtio devices are like \[as QEMU makes them\].
     pub virtio: Virtio,
-    /// The program that runs it \[qemu\].
-    pub vmm: Vmm,
 }
 
 /// What joins the guests' interfaces on the host.

@@ -110,16 +110,6 @@ keywords! {
 }
 
 keywords! {
-    /// The program that a virtual machine is run by.
-    Vmm {
-        /// QEMU, which is fetched where it is missing.
-        Qemu = "qemu",
-        /// The user's own Cloud Hypervisor.
-        CloudHypervisor = "cloud-hypervisor",
-    }
-}
-
-keywords! {
     /// How a guest's instructions run.
     VmAccel {
         /// KVM where it works, else TCG.
@@ -274,7 +264,7 @@ macro_rules! from_words {
     };
 }
 
-from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel Lookup Nat OnOff Encapsulation SubMode TcFilter VmMachine Vmm Aggregation Acl);
+from_words!(GuestKind VmNic HostSwitch Tagging Datapath Vdev VmAccel Lookup Nat OnOff Encapsulation SubMode TcFilter VmMachine Aggregation Acl);
 
 /// CPU numbers, `4+6` in a cell's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]

@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::fate::FateMode;
 use crate::frame::{Direction, FrameSize, RFC2544_SIZES};
 use crate::interface_name::{BadInterfaceName, LONGEST_INTERFACE_NAME, check_interface_name};
-use crate::mix::Mix;
 use crate::plan::{PathPlan, Plan, Preset, SearchPlan, Traffic};
 use crate::traffic::Shape;
 
@@ -42,19 +41,11 @@ impl Plan {
         }
     }
 
-    /// The same traffic and search between two interfaces that exist already: `--ports A,B`.
-    /// `ports` is both names with a comma between them.
+    /// The same traffic and search between two interfaces that exist already.
     ///
     /// # Errors
     /// When they are not two different names the kernel would accept.
-    pub fn with_ports(mut self, ports: &str) -> Result<Self, PortsError> {
-        let (a, b) = ports
-            .split_once(',')
-            .ok_or_else(|| PortsError::NotTwo(ports.to_owned()))?;
-        let (a, b) = (a.trim(), b.trim());
-        if b.contains(',') {
-            return Err(PortsError::NotTwo(ports.to_owned()));
-        }
+    pub fn with_ports(mut self, a: &str, b: &str) -> Result<Self, PortsError> {
         check_interface(a)?;
         check_interface(b)?;
         if a == b {
@@ -70,32 +61,6 @@ impl Plan {
         Ok(self)
     }
 
-    /// The same plan with these mixes in place of its frame sizes: `--imix`. A default run is called by
-    /// them.
-    ///
-    /// # Errors
-    /// The first frame size that is too small for the plan's headers.
-    pub fn with_mixes(mut self, mixes: &[Mix]) -> Result<Self, TooSmall> {
-        let shape = self.traffic.shape;
-        let small = mixes
-            .iter()
-            .find_map(|mix| shape.with_mix(Some(*mix)).too_small(mix.largest()));
-        if let Some(size) = small {
-            return Err(TooSmall::new(size, &shape));
-        }
-        if self == Self::default_bridge() {
-            self.name = "imix".to_owned();
-        }
-        self.traffic.frame_sizes.clear();
-        self.traffic.mixes.clear();
-        for mix in mixes {
-            if !self.traffic.mixes.contains(mix) {
-                self.traffic.mixes.push(*mix);
-            }
-        }
-        Ok(self)
-    }
-
     /// The same plan with another search for the fate of lost frames: `--fate`.
     pub fn with_fate(mut self, fate: FateMode) -> Self {
         self.search.fate = fate;
@@ -103,29 +68,11 @@ impl Plan {
     }
 
     /// The same plan with latency, forwarding rate and loss measured at these loads, in per cent of the
-    /// throughput: `--latency-load`.
+    /// throughput.
     pub fn with_latency_load(mut self, mut percent: Vec<u32>) -> Self {
         percent.sort_unstable();
         percent.dedup();
         self.search.latency_load = percent;
-        self
-    }
-
-    /// The same plan with a search for the longest burst without loss in every cell: `--bursts`.
-    pub fn with_bursts(mut self) -> Self {
-        self.search.bursts = true;
-        self
-    }
-
-    /// The same plan with system recovery measured in every cell, after so long an overload: `--recovery`.
-    pub fn with_recovery(mut self, overload: Duration) -> Self {
-        self.search.recovery = overload;
-        self
-    }
-
-    /// The same plan with a reset of every cell's path: `--reset`.
-    pub fn with_reset(mut self) -> Self {
-        self.search.reset = true;
         self
     }
 
@@ -167,9 +114,6 @@ impl TooSmall {
 /// Ports that cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PortsError {
-    /// Not two names.
-    #[error("{0:?} is not two interfaces, write both with a comma between them, as in eth1,eth2")]
-    NotTwo(String),
     /// One name twice.
     #[error("both ports are {0:?}, a path needs two different interfaces")]
     Same(String),
@@ -205,7 +149,7 @@ mod tests {
     fn ports_replace_the_path_and_keep_the_rest() {
         let plan = Plan::default_bridge()
             .with_preset(Preset::Std)
-            .with_ports("eth1, eth2")
+            .with_ports("eth1", "eth2")
             .unwrap();
         let ports = PathPlan::Ports {
             a: "eth1".to_owned(),
@@ -218,35 +162,21 @@ mod tests {
 
     #[test]
     fn bad_ports_are_refused_in_words() {
-        for (ports, message) in [
-            (
-                "eth1",
-                "\"eth1\" is not two interfaces, write both with a comma between them, as in eth1,eth2",
-            ),
-            (
-                "a,b,c",
-                "\"a,b,c\" is not two interfaces, write both with a comma between them, as in eth1,eth2",
-            ),
-            (
-                "eth1,eth1",
-                "both ports are \"eth1\", a path needs two different interfaces",
-            ),
-            ("eth1,", "the interface name is empty"),
-            (
-                "eth1,an-interface-name",
-                "interface name \"an-interface-name\" has 17 bytes, the kernel allows 15",
-            ),
-            (
-                "eth1,a/b",
-                "\"a/b\" cannot be an interface name, the kernel refuses '/', ':', spaces, \".\" and \"..\"",
-            ),
-            (
-                "..,eth2",
-                "\"..\" cannot be an interface name, the kernel refuses '/', ':', spaces, \".\" and \"..\"",
-            ),
-        ] {
-            let error = Plan::default_bridge().with_ports(ports).unwrap_err();
-            assert_eq!(error.to_string(), message, "{ports}");
+        #[rustfmt::skip]
+        let table = [
+            (["eth1", "eth1"], "both ports are \"eth1\", a path needs two different interfaces"),
+            (["eth1", ""], "the interface name is empty"),
+            (["eth1", "an-interface-name"],
+                "interface name \"an-interface-name\" has 17 bytes, the kernel allows 15"),
+            (["eth1", "a/b"],
+                "\"a/b\" cannot be an interface name, the kernel refuses '/', ':', spaces, \".\" and \"..\""),
+            (["..", "eth2"],
+                "\"..\" cannot be an interface name, the kernel refuses '/', ':', spaces, \".\" and \"..\""),
+        ];
+        for (ports, message) in table {
+            let [a, b] = ports;
+            let error = Plan::default_bridge().with_ports(a, b).unwrap_err();
+            assert_eq!(error.to_string(), message, "{ports:?}");
         }
     }
 }

@@ -72,16 +72,15 @@ pub(super) const TABLES: [Top; 4] = [
 pub(super) struct TrafficFile {
     /// Frame sizes in bytes with FCS.
     pub(super) frame_sizes: Option<List<FrameBytes>>,
-    /// Mixes of frame sizes (IMIX): weights and sizes, as in `7:64,4:594,1:1518`, or `simple`, `tolly`,
-    /// `ipsec`. With them, `frame_sizes` has no default.
+    /// Mixes of frame sizes (IMIX): weights and sizes, as in `7:64,4:594,1:1518`, or `simple`, `tolly`, `ipsec`.
+    /// `frame_sizes` then has no default.
     #[schemars(with = "Option<List<String>>")]
     pub(super) imix: Option<List<MixText>>,
     /// Directions.
     pub(super) directions: Option<List<Direction>>,
     /// Flows per direction.
     pub(super) flows: Option<List<Flows>>,
-    /// How often frames are of which flow: `uniform`, or `zipf:1.1` with the exponent of the
-    /// distribution.
+    /// How often frames are of which flow: `uniform`, or `zipf:1.1` with the exponent of the distribution.
     #[schemars(with = "Option<String>")]
     pub(super) popularity: Option<Spanned<PopularityText>>,
     /// Flows that take the place of older ones per second and direction.
@@ -107,26 +106,23 @@ pub(super) struct SearchFile {
     pub(super) preset: Option<Preset>,
     /// Highest share of frames that may be lost, 0 up to but without 1.
     pub(super) loss_ratio: Option<LossShare>,
-    /// Several goals in one search in place of `loss_ratio`, strictest first:
-    /// `{ name = "NDR", loss_ratio = 0 }`.
+    /// Several goals in place of `loss_ratio`, strictest first: `{ name = "NDR", loss_ratio = 0 }`.
     pub(super) goals: Option<List<GoalFile>>,
     /// Repeats of every cell.
     pub(super) repeats: Option<Repeats>,
-    /// Length of the confirm trial with its unit (ms, s, m, h), as in `30s`; `0s` for none.
+    /// Length of the confirm trial, as in `30s`; `0s` for none.
     pub(super) confirm: Option<Time>,
-    /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput; 0 is one
-    /// frame at a time. When absent, latency alone at 10, 50 and 90 %.
+    /// Loads at which latency, forwarding rate and loss are measured, in per cent of the throughput; 0 is one frame at
+    /// a time. When absent, latency alone at 10, 50 and 90 %.
     pub(super) latency_load: Option<List<LoadPercent>>,
-    /// Whether the longest burst without loss is searched for in every cell, and with it the depth of the
-    /// path's buffer (RFC 9004).
+    /// Whether every cell's longest burst without loss is searched for, and the depth of the path's buffer (RFC 9004).
     pub(super) bursts: Option<bool>,
-    /// How long every cell's path is overloaded to measure system recovery (RFC 2544 §26.5), with its unit, as in
-    /// `60s`; `0s` for none.
+    /// How long every cell's path is overloaded to measure system recovery (RFC 2544 §26.5), as in `60s`; `0s` for
+    /// none.
     pub(super) recovery: Option<OverloadTime>,
     /// Whether every cell's path is reset to see how long it is down (RFC 2544 §26.6, RFC 6201).
     pub(super) reset: Option<bool>,
-    /// Whether the run finds out what became of every lost frame: `auto` where the kernel can tell,
-    /// `drops` in any case, `off` never; `hops` as `drops`, and how long frames are where.
+    /// Whether the run finds out what became of every lost frame; `auto` when absent.
     pub(super) fate: Option<FateMode>,
 }
 
@@ -134,7 +130,7 @@ pub(super) struct SearchFile {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SockFile {
-    /// `tcp_rr`, `udp_rr`, `tcp_crr`, `tcp_stream`, `tcp_maerts` or `udp_stream`.
+    /// What the endpoints exchange.
     #[schemars(with = "List<SockTest>")]
     pub(super) test: Option<List<SockTest>>,
     /// Bytes of a request, response, write or datagram; each test's own when absent.
@@ -147,20 +143,19 @@ pub(super) struct SockFile {
     pub(super) family: Option<List<Family>>,
     /// Pairs that flood the same switch meanwhile.
     pub(super) neighbours: Option<List<Neighbours>>,
-    /// Where the client runs: `host`, in a namespace (when absent), or `guest`, in a guest beside
-    /// the server's.
+    /// Where the client runs; `host` when absent.
     pub(super) client: Option<List<SockClient>>,
     /// CPUs of the client's workers in turn, a list per placement.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     #[serde(serialize_with = "written_as_list")]
     #[schemars(with = "Vec<Cpus>")]
     pub(super) pin: List<Cpus>,
-    /// The same of the server's workers, where the server is not in a guest.
+    /// The same of the server's workers, outside of guests.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     #[serde(serialize_with = "written_as_list")]
     #[schemars(with = "Vec<Cpus>")]
     pub(super) server_pin: List<Cpus>,
-    /// Length of one test with its unit, as in `5s`.
+    /// Length of one test, as in `5s`.
     #[schemars(with = "Option<String>")]
     pub(super) time: Option<Spanned<Time>>,
     /// How often every test is run; with `confidence` the most of it.
@@ -357,7 +352,7 @@ kind!(
                 Ok(Self(level, width))
             }
             _ => Err(Wrong::value(
-                "confidence = {value} is no level and width",
+                "confidence = {value} is not a level and width",
                 "write 90, 95 or 99 and a width up to 100 per cent, as in confidence = \"95,2\"",
             )),
         }

@@ -42,7 +42,7 @@ kind!(
         match text.chars().all(fits) && (1..=NAME_CHARS).contains(&text.len()) {
             true => Ok(Self(text.to_owned())),
             false => Err(Wrong::value(
-                "name = {value} is no name of a goal",
+                "name = {value} is not a name of a goal",
                 format!("write 1 to {NAME_CHARS} of A-Z, a-z, 0-9, \"-\", \"_\" and \".\""),
             )),
         }

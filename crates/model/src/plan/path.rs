@@ -7,7 +7,7 @@ use toml::Spanned;
 use crate::keywords::keywords;
 use crate::path::{
     Acl, Aggregation, Cpus, Datapath, Encapsulation, GuestKind, HostSwitch, Lookup, Nat, OnOff,
-    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic, Vmm,
+    PciPair, SubMode, Tagging, TcFilter, Vdev, VmAccel, VmMachine, VmNic,
 };
 use crate::plan::build::check_interface;
 use crate::plan::{PathPlan, SwitchKind};
@@ -73,7 +73,7 @@ impl PathKind {
             Self::Bond | Self::Team => "kind aggregation",
             Self::Vm => {
                 "kind guest nic pf switch tagging vdev cores host_queues vcpus pin queues ring sndbuf vms accel \
-                 machine packed indirect_desc mrg_rxbuf ioeventfd rss iommu vmm"
+                 machine packed indirect_desc mrg_rxbuf ioeventfd rss iommu"
             }
         };
         keys.split(' ').collect()
@@ -106,30 +106,27 @@ pub struct PathParams {
     /// The tester's interface B: of `kind = "ports"`, and beside `pci`.
     #[schemars(with = "Option<String>")]
     pub(super) b: Option<Spanned<Interface>>,
-    /// PCI addresses of the NICs that `testpmd` drives itself, those of its ports 0 and 1 in one
-    /// list; they are connected with `a` and `b` from outside.
+    /// PCI addresses of the NICs that `testpmd` drives itself, of its ports 0 and 1; `a` and `b` are connected with
+    /// them from outside.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     #[serde(serialize_with = "written_as_list")]
     #[schemars(with = "Vec<PciPair>")]
     pub pci: List<PciPair>,
-    /// What the guest is: `vm`, a virtual machine (when absent), or `netns`, a network namespace
-    /// as of a container.
+    /// What the guest is; `vm` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub guest: List<GuestKind>,
-    /// How the guest is connected: `e1000`, `virtio-net`, `vhost-net`, `vhost-user` (on a switch
-    /// built on DPDK), `macvtap`, `af-xdp`, `sriov`, `sriov-macvtap`; a namespace: `macvlan`, `sriov`.
+    /// How the guest is connected; a namespace by `macvlan` or `sriov`.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub nic: List<VmNic>,
-    /// The host's port whose virtual functions `sriov` and `sriov-macvtap` use; it must have
-    /// none yet and carry nothing else.
+    /// The host's port whose virtual functions `sriov` and `sriov-macvtap` use; it has none yet and carries nothing
+    /// else.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub pf: List<Interface>,
-    /// What joins the interfaces on the host: `bridge`, `vlan-bridge`, `ovs`, `ovs-bridge` (Open
-    /// vSwitch with a kernel bridge before each interface of a guest), `ovs-dpdk`, `testpmd`.
+    /// What joins the interfaces on the host.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub switch: List<HostSwitch>,
-    /// Receive queues of the host's interfaces between which the guest is; frames are spread over
-    /// them by flow, as receive side scaling does. One when absent.
+    /// Receive queues of the host's interfaces between which the guest is, over which frames are spread by flow. One
+    /// when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub host_queues: List<HostQueues>,
     /// Virtual CPUs of a guest.
@@ -146,93 +143,81 @@ pub struct PathParams {
     /// Descriptors in a ring.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub ring: List<Ring>,
-    /// Bytes of frames from the guest that may be under way on the host, for each queue of a tap: with more the guest
-    /// waits. No limit when absent.
+    /// Bytes of frames from the guest that may be under way on the host, for each queue of a tap. No limit when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub sndbuf: List<Sndbuf>,
-    /// Guests at the same time; they share the switch or the port, and the frames take turns
-    /// through them.
+    /// Guests at the same time, through which the frames take turns; they share the switch or the port.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub vms: List<Vms>,
-    /// How a switch deals with tags: `sub-interface` (of `vlan-bridge` only, when absent), a bridge
-    /// between VLAN sub-interfaces, or `filtering`, a bridge that tells VLANs apart itself. `ovs`
-    /// carries untagged frames when it is absent.
+    /// How a switch deals with tags. When absent, `vlan-bridge` takes `sub-interface`, which only it has, and `ovs`
+    /// carries untagged frames.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub tagging: List<Tagging>,
-    /// Rules on the logical switch of `ovn`: `none` (when absent), `allow-stateless` or `allow-related`, with which it
-    /// keeps connections in mind.
+    /// Rules on the logical switch of `ovn`; `none` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub acl: List<Acl>,
-    /// Datapath of `ovs` and `ovn`: `kernel` or `userspace`; when absent the kernel's where it has one.
+    /// Datapath of `ovs` and `ovn`; when absent the kernel's where it has one.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub datapath: List<Datapath>,
-    /// How DPDK gets at the interfaces: `af_packet` (when absent) or `af_xdp`.
+    /// How DPDK gets at the interfaces; `af_packet` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub vdev: List<Vdev>,
     /// Polling threads of a DPDK switch, each on a CPU of its own; one when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub cores: List<Cores>,
-    /// How a guest's instructions run: `auto`, `kvm`, `tcg`.
+    /// How a guest's instructions run; `auto` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub accel: List<VmAccel>,
-    /// Rules of nftables that every packet of a `routed` path is compared with before it is let through; none
-    /// when absent.
+    /// Rules of nftables that every packet of a `routed` path is compared with; none when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub rules: List<Rules>,
-    /// How these are looked through: `linear`, one after the other (when absent), or `set`.
+    /// How `rules` are looked through; `linear` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub lookup: List<Lookup>,
-    /// What a router does to addresses: `none` (when absent) or `snat`, which gives frames from A to B its own
-    /// source address.
+    /// What a router does to addresses; `none` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub nat: List<Nat>,
-    /// Whether packets of known connections take the short cut of a flowtable: `on` or `off` (when absent).
+    /// Whether packets of known connections take the short cut of a flowtable; `off` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub flowtable: List<OnOff>,
-    /// What a tunnel packs frames in: `vxlan` (when absent), `geneve`, `gre` (each with Ethernet inside) or
-    /// `wireguard`.
+    /// What a tunnel packs frames in; `vxlan` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub encapsulation: List<Encapsulation>,
-    /// Whether the receiving ends of a tunnel merge packets of a flow: `on` or `off` (when absent).
+    /// Whether the receiving ends of a tunnel merge packets of a flow; `off` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub gro: List<OnOff>,
-    /// Of a macvlan `bridge` (when absent), `private`, `vepa` or `passthru`; of an ipvlan and a netkit `l2` or
-    /// `l3` (when absent).
+    /// Mode of a macvlan (`bridge` when absent), of an ipvlan or a netkit (`l3` when absent).
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub mode: List<SubMode>,
-    /// What finds the frames that tc redirects: `matchall` (when absent), `flower` or `u32`.
+    /// What finds the frames that tc redirects; `matchall` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub filter: List<TcFilter>,
-    /// How frames are spread over the two links of a bond: `active-backup` (when absent), `balance-rr`,
-    /// `balance-xor` or `802.3ad`; of a team `active-backup` or `balance-rr`.
+    /// How frames are spread over the two links of a bond, or by `active-backup` and `balance-rr` of a team;
+    /// `active-backup` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub aggregation: List<Aggregation>,
-    /// What a virtual machine is to QEMU: `q35` (when absent) or `microvm`, which has no PCI.
+    /// What a virtual machine is to QEMU; `q35` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub machine: List<VmMachine>,
-    /// Whether the rings of virtio NICs are packed ones: `on` or `off` (when absent).
+    /// Whether the rings of virtio NICs are packed ones; `off` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub packed: List<OnOff>,
-    /// Whether a descriptor of virtio may stand for a table of them: `on` (when absent) or `off`.
+    /// Whether a descriptor of virtio may stand for a table of them; `on` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub indirect_desc: List<OnOff>,
-    /// Whether a frame may fill several receive buffers of virtio: `on` (when absent) or `off`.
+    /// Whether a frame may fill several receive buffers of virtio; `on` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub mrg_rxbuf: List<OnOff>,
-    /// Whether kicks of a virtio driver reach a thread of QEMU by a descriptor: `on` (when absent) or `off`, where
-    /// the virtual CPU that kicks does the work.
+    /// Whether kicks of a virtio driver reach a thread of QEMU by a descriptor; if not, the virtual CPU does the work.
+    /// `on` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub ioeventfd: List<OnOff>,
-    /// Whether a virtio NIC spreads received frames over its queues by a hash that the guest sets: `on` or `off`
-    /// (when absent).
+    /// Whether a virtio NIC spreads received frames over its queues by a hash; `off` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub rss: List<OnOff>,
-    /// Whether an IOMMU is between virtio devices and the guest's memory: `on` or `off` (when absent).
+    /// Whether an IOMMU is between virtio devices and the guest's memory; `off` when absent.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub iommu: List<OnOff>,
-    /// The program that runs a virtual machine: `qemu` (when absent), or `cloud-hypervisor`, your own one.
-    #[serde(default, skip_serializing_if = "List::is_empty")]
-    pub vmm: List<Vmm>,
 }
 
 /// Name of an interface.

@@ -37,7 +37,7 @@ kind!(
     |raw| {
         in_full(raw.text()?).map(Self).ok_or_else(|| {
             let remedy = "write what lspci -D shows, as in \"0000:03:00.0\"";
-            Wrong::value("{value} is no PCI address", remedy)
+            Wrong::value("{value} is not a PCI address", remedy)
         })
     }
 );

@@ -30,7 +30,7 @@ impl Digits {
 
 impl PathParams {
     /// Length and place in the file of every list.
-    pub(super) fn lists(&self) -> [(usize, usize); 35] {
+    pub(super) fn lists(&self) -> [(usize, usize); 34] {
         fn of<T>(list: &List<T>) -> (usize, usize) {
             (list.len(), list.at())
         }
@@ -69,7 +69,6 @@ impl PathParams {
             of(&self.ioeventfd),
             of(&self.rss),
             of(&self.iommu),
-            of(&self.vmm),
         ]
     }
 
@@ -91,7 +90,6 @@ impl PathParams {
 
     fn vm(&self, digits: &mut Digits) -> VmParams {
         VmParams {
-            vmm: digits.take(&self.vmm),
             iommu: digits.take(&self.iommu),
             rss: digits.take(&self.rss),
             ioeventfd: digits.take(&self.ioeventfd),

@@ -1,14 +1,11 @@
 //! Guests that no machine can build, and why.
 
-use crate::path::{OnOff, Vdev, VmAccel, VmConfig, VmMachine, VmNic, VmParams, VmSwitch, Vmm};
+use crate::path::{OnOff, Vdev, VmConfig, VmMachine, VmNic, VmParams, VmSwitch};
 use crate::problem::{Problem, ProblemCode};
 
 /// Ring lengths that QEMU gives a virtio-net device on a tap (hw/net/virtio-net.c:
 /// VIRTIO_NET_RX_QUEUE_MIN_SIZE and VIRTQUEUE_MAX_SIZE).
 const VIRTIO_RING: std::ops::RangeInclusive<u32> = 256..=1024;
-/// Ring lengths of virtio-net where the program sets no limit: a frame in pieces has to fit in (MAX_SKB_FRAGS of
-/// include/linux/skbuff.h is 17), and the length of a split ring ends there (VIRTIO 1.2, 2.7).
-const OWN_RING: std::ops::RangeInclusive<u32> = 64..=32_768;
 /// Ring lengths of the guest's e1000 driver (drivers/net/ethernet/intel/e1000/e1000.h:
 /// E1000_MIN_RXD and E1000_MAX_82544_RXD).
 const E1000_RING: std::ops::RangeInclusive<u32> = 80..=4096;
@@ -46,66 +43,11 @@ impl VmConfig {
         let config = given.config();
         let refusal = config.kind_refusal().or_else(|| config.switch_refusal());
         let refusal = refusal.or_else(|| config.virtio_refusal());
-        let refusal = refusal.or_else(|| config.vmm_refusal());
         refusal
             .or_else(|| config.count_refusal())
             .or_else(|| config.ring_refusal())
             .or_else(|| config.without_effect(given))
             .or_else(|| config.virtio_without_effect(given))
-            .or_else(|| config.vmm_without_effect(given))
-    }
-
-    /// What Cloud Hypervisor has not, or this version cannot tell it.
-    fn vmm_refusal(&self) -> Option<Problem> {
-        let Self {
-            nic,
-            queues,
-            vcpus,
-            vmm,
-            ..
-        } = self;
-        if *vmm == Vmm::Qemu || self.netns {
-            return None;
-        }
-        first! { NoSuchGuest:
-            matches!(nic, VmNic::E1000 | VmNic::AfXdp) =>
-                "{vmm} has no {nic}",
-                "write nic = \"virtio-net\", or vmm = \"qemu\"";
-            *nic == VmNic::VhostNet =>
-                "{vmm} carries the frames of a tap itself, not by the kernel's vhost",
-                "write nic = \"virtio-net\", or vmm = \"qemu\"";
-            self.accel == VmAccel::Tcg =>
-                "{vmm} runs on KVM only",
-                "write accel = \"kvm\", or vmm = \"qemu\"";
-            self.machine == VmMachine::Microvm =>
-                "machine = \"microvm\" is one of QEMU's, not of {vmm}",
-                "leave machine out, or write vmm = \"qemu\"";
-            self.sndbuf.is_some() =>
-                "{vmm} with sndbuf cannot be built by this version",
-                "leave sndbuf out, or write vmm = \"qemu\"";
-            // ValidationError::TooManyQueues of its vmm/src/config.rs.
-            queues > vcpus =>
-                "{vmm} gives a NIC no more queues than the guest has virtual CPUs: {queues} on {vcpus}",
-                "write as many vcpus as queues, or vmm = \"qemu\"";
-        }
-    }
-
-    /// What says nothing about a guest of Cloud Hypervisor's, or about none of a VMM's.
-    fn vmm_without_effect(&self, given: &VmParams) -> Option<Problem> {
-        let vmm = self.vmm;
-        let other = vmm != Vmm::Qemu;
-        let key = given.virtio_key().unwrap_or_default();
-        first! { WithoutEffect:
-            self.netns && given.vmm.is_some() =>
-                "a namespace is run by no program",
-                "leave vmm out beside guest = \"netns\"";
-            other && given.machine.is_some() =>
-                "machine is a key for QEMU, {vmm} has one kind",
-                "leave machine out beside it, in a [[path]] of its own";
-            other && !key.is_empty() =>
-                "{key} is a key for QEMU, {vmm} decides by itself",
-                "leave the key out beside it, in a [[path]] of its own";
-        }
     }
 
     /// What stands in the path and says nothing about such a guest: with a list of it cells of
@@ -173,10 +115,10 @@ impl VmConfig {
         let key = given.virtio_key().unwrap_or_default();
         first! { WithoutEffect:
             self.netns && given.machine.is_some() =>
-                "a namespace is no machine of QEMU's",
+                "a namespace is not a machine of QEMU's",
                 "leave machine out beside guest = \"netns\"";
             !key.is_empty() && !nic.is_virtio() =>
-                "nic = \"{nic}\" is no virtio device and has no {key}",
+                "nic = \"{nic}\" is not a virtio device and has no {key}",
                 "leave the key out beside it, in a [[path]] of its own";
             given.rss == Some(OnOff::On) && self.queues == 1 =>
                 "rss = \"on\" with one queue: there is nothing to spread frames over",
@@ -193,7 +135,7 @@ impl VmConfig {
             // It has a receiver of its own (drivers/net/macvtap.c, macvtap_newlink), and an
             // interface has one only.
             self.netns && matches!(nic, VmNic::Macvtap | VmNic::SriovMacvtap) =>
-                "guest = \"netns\" with nic = \"{nic}\": a macvtap is no port of a bridge",
+                "guest = \"netns\" with nic = \"{nic}\": a macvtap is not a port of a bridge",
                 "write nic = \"macvlan\" or nic = \"sriov\"";
             self.netns && !matches!(nic, VmNic::Macvlan | VmNic::Sriov) =>
                 "guest = \"netns\" with nic = \"{nic}\": a namespace has no emulated NIC",
@@ -292,17 +234,13 @@ impl VmConfig {
         // Those of igbvf are as long (drivers/net/ethernet/intel/igbvf/igbvf.h).
         let as_e1000 = matches!(nic, VmNic::E1000 | VmNic::Sriov);
         let as_virtio = !as_e1000 && nic != VmNic::Macvlan;
-        let own = self.vmm != Vmm::Qemu;
         first! { TooMany:
             as_e1000 && !(E1000_RING.contains(&ring) && ring.is_multiple_of(8)) =>
                 "{nic} has no rings of {ring} descriptors",
                 "write a multiple of 8 from 80 to 4096";
-            as_virtio && !own && !(VIRTIO_RING.contains(&ring) && ring.is_power_of_two()) =>
+            as_virtio && !(VIRTIO_RING.contains(&ring) && ring.is_power_of_two()) =>
                 "QEMU gives {nic} no rings of {ring} descriptors",
                 "write 256, 512 or 1024";
-            as_virtio && own && !(OWN_RING.contains(&ring) && ring.is_power_of_two()) =>
-                "{nic} has no rings of {ring} descriptors",
-                "write a power of two from 64 to 32768";
         }
     }
 }
@@ -321,80 +259,16 @@ mod tests {
     }
 
     #[test]
-    fn a_users_own_program_runs_what_it_can() {
-        const OWN: &str = "vmm=cloud-hypervisor";
-        for words in [
-            "",
-            "nic=macvtap",
-            "switch=ovs-dpdk",
-            "nic=sriov pf=eth0",
-            "queues=2 vcpus=2 ring=4096",
-            "vms=2 accel=kvm",
-        ] {
-            assert_eq!(refused(&format!("{OWN} {words}")), None, "{words}");
-        }
-        for (words, what) in [
-            ("nic=e1000", "cloud-hypervisor has no e1000"),
-            (
-                "nic=vhost-net",
-                "cloud-hypervisor carries the frames of a tap itself, not by the kernel's vhost",
-            ),
-            ("accel=tcg", "cloud-hypervisor runs on KVM only"),
-            (
-                "machine=microvm",
-                "machine = \"microvm\" is one of QEMU's, not of cloud-hypervisor",
-            ),
-            (
-                "sndbuf=65536",
-                "cloud-hypervisor with sndbuf cannot be built by this version",
-            ),
-            (
-                "queues=4 vcpus=2",
-                "cloud-hypervisor gives a NIC no more queues than the guest has virtual CPUs: 4 on 2",
-            ),
-            (
-                "machine=q35",
-                "machine is a key for QEMU, cloud-hypervisor has one kind",
-            ),
-            (
-                "mrg_rxbuf=off",
-                "mrg_rxbuf is a key for QEMU, cloud-hypervisor decides by itself",
-            ),
-            ("ring=32", "virtio-net has no rings of 32 descriptors"),
-            ("guest=netns", "a namespace is run by no program"),
-        ] {
-            let refusal = refused(&format!("{OWN} {words}")).unwrap();
-            assert_eq!(refusal.what, what);
-            assert!(refusal.remedy.is_some(), "{words}");
-        }
-        assert_eq!(refused("vmm=qemu machine=q35"), None);
-    }
-
-    #[test]
     fn sockets_take_all_frames_of_an_interface() {
         assert_eq!(refused("nic=af-xdp packed=on machine=microvm"), None);
-        for (words, what) in [
-            (
-                "nic=af-xdp vms=2",
-                "2 guests with nic = \"af-xdp\": each would take all frames of the interface",
-            ),
-            (
-                "nic=af-xdp queues=2",
-                "af-xdp with 2 queues cannot be built by this version",
-            ),
-            (
-                "nic=af-xdp switch=ovs",
-                "nic = \"af-xdp\" hangs on no switch of the host",
-            ),
-            (
-                "nic=af-xdp host_queues=2",
-                "nic = \"af-xdp\" takes one receive queue of the host's interfaces, not 2",
-            ),
-            (
-                "nic=af-xdp vmm=cloud-hypervisor",
-                "cloud-hypervisor has no af-xdp",
-            ),
-        ] {
+        #[rustfmt::skip]
+        let table = [
+            ("nic=af-xdp vms=2", "2 guests with nic = \"af-xdp\": each would take all frames of the interface"),
+            ("nic=af-xdp queues=2", "af-xdp with 2 queues cannot be built by this version"),
+            ("nic=af-xdp switch=ovs", "nic = \"af-xdp\" hangs on no switch of the host"),
+            ("nic=af-xdp host_queues=2", "nic = \"af-xdp\" takes one receive queue of the host's interfaces, not 2"),
+        ];
+        for (words, what) in table {
             assert_eq!(refused(words).unwrap().what, what);
         }
     }

@@ -146,6 +146,7 @@ pub struct Confidence {
 /// One step of a saturation curve.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SaturationPoint")]
 pub struct CurvePoint {
     /// Pairs at once.
     pub parallel: u32,

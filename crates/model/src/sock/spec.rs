@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::keywords::keywords;
+use crate::keywords::{instead, keywords};
 use crate::problem::Problem;
 
 /// Largest UDP payload over IPv4: 65,535 less 20 bytes of IPv4 and 8 bytes of UDP header
@@ -44,9 +44,7 @@ keywords! {
 
 /// A word that names no test.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no socket test; write tcp_rr, udp_rr, tcp_crr, tcp_stream, tcp_maerts or udp_stream"
-)]
+#[error("{0:?} is not a socket test; {fix}", fix = instead(.0, SockTest::WORDS))]
 pub struct UnknownTest(pub String);
 
 impl SockTest {

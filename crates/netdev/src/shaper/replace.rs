@@ -4,19 +4,16 @@
 
 use std::time::Duration;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_ECHO, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_ECHO};
 use nicety_model::traffic_control::RecordedLimit;
 
 use super::message::{self, FIRST, INGRESS, Redirect, Target, redirect_of};
-use super::{Face, Shape, Shapers, Survey, Way, ifb_name, is_ours};
+use super::{Face, LIMIT, NEW, Shape, Shapers, Survey, Way, changing, ifb_name, is_ours};
 use crate::net_error::NetError;
 use crate::netlink::Done;
 use crate::raw::RawMessage;
 use crate::traffic_control::replay;
 
-/// Of a new filter: there is none like it.
-const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
-pub(super) const LIMIT: &str = "limit";
 pub(super) const GIVE_BACK: &str = "give back limit of";
 
 /// What came of giving a limit back.
@@ -51,7 +48,6 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
         let error = |why: String| NetError::new(LIMIT, port, std::io::Error::other(why));
-        let changes = || error("another program is changing its limit".to_owned());
         if self.way(face)? == Way::Own {
             return Err(error("a limit at a root cannot be replaced".to_owned()));
         }
@@ -60,15 +56,15 @@ impl Shapers {
         let mut recorded = theirs.filters();
         let (Some(recorded), None) = (recorded.next(), recorded.next()) else {
             return Err(error(
-                "what is to be replaced is no single filter".to_owned(),
+                "what is to be replaced is not a single filter".to_owned(),
             ));
         };
         let is_recorded = |body: &[u8]| same(body, recorded);
         let [(_, other)] = &there.others[..] else {
-            return Err(changes());
+            return Err(changing(port));
         };
         if !is_recorded(&other.body) {
-            return Err(changes());
+            return Err(changing(port));
         }
         let remove = replay::remove(&other.body).map_err(|why| error(why.to_string()))?;
         let mut batch = remove_ours(face, &there);
@@ -84,7 +80,7 @@ impl Shapers {
             Ok(Some(gone)) => gone,
             Ok(None) => other.clone(),
             // They were faster. What is ours may be there by now, and comes to nothing without theirs.
-            Err(_) => return Err(changes()),
+            Err(_) => return Err(changing(port)),
         };
         if made.is_ok() && is_recorded(&gone.body) {
             return Ok(());
@@ -98,7 +94,7 @@ impl Shapers {
         batch.push((back, NEW));
         self.batch(batch, LIMIT, port)?;
         made.map_err(|e| NetError::new(LIMIT, port, e))?;
-        Err(changes())
+        Err(changing(port))
     }
 
     /// Gives a port back the limit that was replaced, unless its owner has changed it since.

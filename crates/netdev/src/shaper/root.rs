@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
-
 use super::message::{self, BUCKET, ROOT};
-use super::{BURST, Bucket, Face, PortLimit, Shape, Shapers, Survey, Way, foreign, shape};
+use super::{
+    BURST, Bucket, Face, INSTEAD, LIMIT, PortLimit, REMOVE, Shape, Shapers, Survey, Way, foreign,
+    shape,
+};
 use crate::net_error::NetError;
 
 impl Survey {
@@ -70,7 +71,7 @@ impl Shapers {
             Some(_) if survey.has_foreign_root(face) => self.lift(face, survey, &[]),
             Some(_) => {
                 let request = message::remove(face.index, ROOT, BUCKET);
-                self.change(request, 0, "remove limit of", &face.name)
+                self.change(request, 0, REMOVE, &face.name)
             }
             None => Ok(()),
         }
@@ -85,9 +86,7 @@ impl Shapers {
         if survey.has_foreign_root(face) || survey.has_no_queue(face) {
             return Ok(());
         }
-        let request = message::unqueue(face.index);
-        let flags = NLM_F_CREATE | NLM_F_REPLACE;
-        self.change(request, flags, "remove limit of", port)
+        self.change(message::unqueue(face.index), INSTEAD, REMOVE, port)
     }
 
     /// What limits what the owner of a tap or veth receives.
@@ -134,8 +133,8 @@ impl Shapers {
         let face = self.receiver(port, survey)?;
         let place = (face.index, survey.place(face.index));
         match survey.bucket(face.index) {
-            Some(_) => self.renew_at(place, shape, burst, port),
-            None => self.bucket_at(place, shape, burst, port),
+            Some(_) => self.renew_at(place, (shape, burst), port),
+            None => self.bucket(survey, face.index, shape, burst, port),
         }
     }
 
@@ -152,7 +151,7 @@ impl Shapers {
                 let what =
                     format!("{port} (macvtap): what it receives passes no queueing discipline");
                 let error = std::io::Error::from(rustix::io::Errno::OPNOTSUPP);
-                Err(NetError::new("limit", what, error))
+                Err(NetError::new(LIMIT, what, error))
             }
         }
     }

@@ -7,34 +7,29 @@
 
 use std::time::Duration;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use nicety_model::traffic_control::{Handle, OURS, Recorded, RecordedLimit};
 
 use super::message::{self, BUCKET, ROOT};
-use super::replace::{GIVE_BACK, LIMIT};
-use super::{BURST, Face, GivenBack, Shape, Shapers, Survey};
+use super::replace::GIVE_BACK;
+use super::{BURST, Face, GivenBack, INSTEAD, LIMIT, NEW, Shape, Shapers, Survey, changing};
 use crate::net_error::NetError;
 use crate::raw::{RawMessage, u32_at};
 use crate::traffic_control::replay;
 
-/// In the place of what is there.
-const INSTEAD: u16 = NLM_F_CREATE | NLM_F_REPLACE;
-const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
-
 impl Shapers {
-    /// Limits a port at its root below another program's limit, at the class `under`.
+    /// Limits a port at its root below another program's limit `theirs`, at its class `under`.
     ///
     /// # Errors
-    /// As [`Self::received`]; [`NetError::Kernel`] when that class is gone.
+    /// As [`Self::received`]; [`NetError::Kernel`] when what is at the root is not `theirs` any more.
     pub fn set_root_below(
         &self,
         port: &str,
         survey: &Survey,
-        (shape, burst): (Shape, Duration),
-        under: Handle,
+        limit: (Shape, Duration),
+        (theirs, under): (&RecordedLimit, Handle),
     ) -> Result<(), NetError> {
-        let face = self.face(port, survey)?;
-        self.bucket_at((face.index, under.0), shape, burst, port)
+        self.recorded(port, survey, theirs)
+            .and_then(|face| self.bucket_at((face.index, under.0), limit, port, INSTEAD))
     }
 
     /// The same in the place of another program's limit: `theirs` goes.
@@ -45,16 +40,25 @@ impl Shapers {
         &self,
         port: &str,
         survey: &Survey,
-        (shape, burst): (Shape, Duration),
+        limit: (Shape, Duration),
         theirs: &RecordedLimit,
     ) -> Result<(), NetError> {
+        self.recorded(port, survey, theirs)
+            .and_then(|face| self.bucket_at((face.index, ROOT), limit, port, INSTEAD))
+    }
+
+    /// The interface, if what is at its root still is `theirs`.
+    fn recorded<'a>(
+        &self,
+        port: &str,
+        survey: &'a Survey,
+        theirs: &RecordedLimit,
+    ) -> Result<&'a Face, NetError> {
         let face = self.face(port, survey)?;
-        let recorded = theirs.parts.first().map(Recorded::body).unwrap_or_default();
-        if !same(&self.at_parent(face, ROOT, LIMIT)?.body, recorded) {
-            let why = "another program is changing its limit".to_owned();
-            return Err(NetError::new(LIMIT, port, std::io::Error::other(why)));
+        match is_root_of(&theirs.parts, &self.at_parent(face, ROOT, LIMIT)?) {
+            true => Ok(face),
+            false => Err(changing(port)),
         }
-        self.bucket_at((face.index, ROOT), shape, burst, port)
     }
 
     /// Gives a port back what another program had at its root, or takes nicety's away below it.
@@ -77,10 +81,7 @@ impl Shapers {
                 self.lift(face, survey, &theirs.parts)?;
                 Ok(GivenBack::Back)
             }
-            (false, Some(bucket)) => {
-                self.root_back(face, &theirs.parts, bucket.shape)?;
-                Ok(GivenBack::Back)
-            }
+            (false, Some(bucket)) => self.root_back(face, &theirs.parts, bucket.shape),
         }
     }
 
@@ -117,22 +118,30 @@ impl Shapers {
         self.all_done(batch, face)
     }
 
-    fn root_back(&self, face: &Face, theirs: &[Recorded], had: Shape) -> Result<(), NetError> {
+    fn root_back(
+        &self,
+        face: &Face,
+        theirs: &[Recorded],
+        had: Shape,
+    ) -> Result<GivenBack, NetError> {
+        let root = self.at_parent(face, ROOT, GIVE_BACK)?;
+        if u32_at(&root.body, 8) != Some(BUCKET) {
+            return Ok(GivenBack::Theirs);
+        }
         let requests = anew(replay::root::requests(theirs), face)?;
         let batch = requests.into_iter().enumerate().map(|(at, mut request)| {
             at_interface(&mut request, face);
             (request, if at == 0 { INSTEAD } else { NEW })
         });
         let made = self.all_done(batch.collect(), face).and_then(|()| {
-            let recorded = theirs.first().map(Recorded::body).unwrap_or_default();
-            match same(&self.at_parent(face, ROOT, GIVE_BACK)?.body, recorded) {
-                true => Ok(()),
+            match is_root_of(theirs, &self.at_parent(face, ROOT, GIVE_BACK)?) {
+                true => Ok(GivenBack::Back),
                 false => Err(other(face, "the kernel has made something else of it")),
             }
         });
         if made.is_err() {
             // Unlimited meanwhile: ours holds on.
-            self.bucket_at((face.index, ROOT), had, BURST, &face.name)?;
+            self.bucket_at((face.index, ROOT), (had, BURST), &face.name, INSTEAD)?;
         }
         made
     }
@@ -176,7 +185,8 @@ fn at_interface(request: &mut RawMessage, face: &Face) {
     request.body[4..8].copy_from_slice(&face.index.to_ne_bytes());
 }
 
-/// Whether two disciplines are the same but for what the kernel counts.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    replay::root::qdisc(one).is_ok_and(|one| replay::root::qdisc(other) == Ok(one))
+/// Whether a discipline is the first of those recorded, but for what the kernel counts.
+fn is_root_of(recorded: &[Recorded], root: &RawMessage) -> bool {
+    let recorded = recorded.first().map(Recorded::body).unwrap_or_default();
+    replay::root::qdisc(recorded).is_ok_and(|one| replay::root::qdisc(&root.body) == Ok(one))
 }

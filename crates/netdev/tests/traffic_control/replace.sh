@@ -71,7 +71,7 @@ held() {
     exit 1
 }
 state >"$dir/before"
-"$nicety" police import --capacity 100mbit >"$dir/policy.toml"
+"$nicety" police import --rate 100mbit >"$dir/policy.toml"
 sed -i 's/^adopt = "cap".*/adopt = "replace"\nperiod = "500ms"/' "$dir/policy.toml"
 "$nicety" police run "$dir/policy.toml" --state "$dir/state" 2>"$dir/log" &
 held

@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use std::net::TcpListener;
 use std::time::Instant;
 
+use nicety_account::workload::Step;
 use nicety_model::CellResult;
 use nicety_model::run::CellSummary;
 use nicety_report::live::board::{Board, Goal};
 use nicety_report::{plural, short, skips};
 use nicety_runner::{Event, Observer, Stage, sock};
-use nicety_workload::Step;
 
 use super::live::{Live, Shows};
 use crate::exit::Failure;

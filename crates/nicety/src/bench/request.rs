@@ -4,10 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::anyhow;
 use nicety_host::clock;
 use nicety_model::EngineChoice;
-use nicety_model::plan::{Plan, PortsError};
+use nicety_model::plan::Plan;
 use nicety_model::shell;
 use nicety_port::probes::Stamps;
 use nicety_runner::{NewDir, Place};
@@ -15,10 +14,10 @@ use nicety_store::file;
 
 use crate::cli::bench::BenchArgs;
 use crate::exit::Failure;
-use crate::{output, web};
+use crate::{output, web, what};
 
 /// Where runs go when `--out` does not say.
-pub const RUNS: &str = "runs";
+const RUNS: &str = "runs";
 
 /// Wall time of the run without arguments. It is said to end in a few minutes: on a machine that is not
 /// quiet something is left out.
@@ -58,17 +57,16 @@ pub fn read(args: &BenchArgs) -> Result<Request, Failure> {
         time_box: args.time_box.or(usual),
         engine: args.engine,
         stamps: args.stamps,
-        guests: args.guests.source(),
     };
     Ok(Request {
         run,
-        web: args.web.map(listen).transpose()?,
+        web: args.listen.map(listen).transpose()?,
     })
 }
 
 /// Listens for browsers, and says where.
 fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
-    let listener = web::bind(address, "--web")?;
+    let listener = web::bind(address, "--listen")?;
     let at = listener.local_addr().map_err(Failure::environment)?;
     output::say(&format!("http://{at}/ shows how far the run is"));
     Ok(listener)
@@ -76,61 +74,14 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 
 /// The plan the flags ask for.
 fn asked(args: &BenchArgs) -> Result<Plan, Failure> {
-    let mut plan = match &args.plan {
-        None => Plan::default_bridge(),
-        Some(file) => parse(file)?,
-    };
-    if let Some(ports) = &args.ports {
-        plan = plan
-            .with_ports(ports)
-            .map_err(|error| Failure::usage(anyhow!("--ports {ports}: {}", with_fix(&error))))?;
-    }
-    if !args.imix.is_empty() {
-        plan = plan
-            .with_mixes(&args.imix)
-            .map_err(|error| Failure::usage(anyhow!("--imix: {error}; {}", error.remedy())))?;
-    }
+    let mut plan = what::plan(&args.what)?;
     if let Some(preset) = args.preset {
         plan = plan.with_preset(preset);
-    }
-    if !args.latency_load.is_empty() {
-        plan = plan.with_latency_load(args.latency_load.iter().flatten().copied().collect());
-    }
-    if args.bursts {
-        plan = plan.with_bursts();
-    }
-    if let Some(overload) = args.recovery {
-        plan = plan.with_recovery(overload);
-    }
-    if args.reset {
-        plan = plan.with_reset();
     }
     if let Some(fate) = args.fate {
         plan = plan.with_fate(fate);
     }
     Ok(plan)
-}
-
-/// What is wrong with `--ports`, and what to do.
-pub fn with_fix(error: &PortsError) -> String {
-    match error {
-        PortsError::NotTwo(_) => {
-            "not two interfaces; write both with a comma between them, as in eth1,eth2".to_owned()
-        }
-        PortsError::Same(_) => "a path needs two different interfaces; name another one".to_owned(),
-        other => format!("{other}; write names that `ip link` shows"),
-    }
-}
-
-/// Reads a plan.
-pub fn parse(file: &Path) -> Result<Plan, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        Failure::usage(anyhow!(
-            "cannot read the plan {}: {error}; name a TOML file, or leave it out for the default",
-            file.display()
-        ))
-    })?;
-    Plan::parse(&file.display().to_string(), &text).map_err(Failure::usage)
 }
 
 /// The plan of a run directory.

@@ -5,23 +5,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use nicety_model::curve::{MAX_LOAD_PERCENT, WHOLE_CURVE};
-use nicety_model::mix::MixError;
 use nicety_model::plan::Preset;
-use nicety_model::recovery::{MAX_OVERLOAD, MIN_OVERLOAD};
-use nicety_model::{EngineChoice, FateMode, Mix, Verdict};
+use nicety_model::{EngineChoice, FateMode, Verdict};
 use nicety_port::probes::Stamps;
 
-use super::guest_args::GuestArgs;
 use super::output::FormatArgs;
+use super::what::WhatArgs;
 use super::{NamingArgs, SECOND, heading, listen, parsed, runs, time, words};
 
 /// Below the help of `nicety bench`.
 pub const EXAMPLES: &str = "Examples:
   nicety bench                         a kernel bridge, seven frame sizes, 4 min
   nicety bench plans/bridge-default.toml -o runs/mine
-  nicety bench --ports eth1,eth2       whatever lies between two interfaces
-  nicety bench --imix simple           frames of 64, 594 and 1518 bytes, 7 to 4 to 1
+  nicety bench eth1 eth2               whatever lies between two interfaces
+  nicety bench --path macvlan          another path made for it
   nicety bench plan.toml --preset std -t 2h
   nicety bench --resume runs/mine      go on after Ctrl-C, even after kill -9
   nicety bench plan.toml --keep nightly     store the run for nicety runs trend
@@ -31,18 +28,11 @@ pub const EXAMPLES: &str = "Examples:
 /// `nicety bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// Plan to run. Without one, measure a kernel bridge with the seven sizes of RFC 2544.
-    #[arg(help_heading = heading::WHAT)]
-    pub plan: Option<PathBuf>,
-    /// Measure between two existing interfaces instead of a path made by nicety.
-    #[arg(long, value_name = "A,B", help_heading = heading::WHAT)]
-    pub ports: Option<String>,
-    /// Send this mix of frame sizes in place of the plan's sizes: simple, tolly, ipsec, or weights and sizes, as
-    /// in 7:64,4:594,1:1518. Repeat it for several mixes.
-    #[arg(long, value_name = "MIX", value_parser = mix, help_heading = heading::WHAT)]
-    pub imix: Vec<Mix>,
+    /// What is measured.
+    #[command(flatten)]
+    pub what: WhatArgs,
     /// Go on with an interrupted run.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "ports", "imix", "preset", "latency_load", "bursts", "recovery", "reset", "fate", "seed"], help_heading = heading::WHAT)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["words", "path", "preset", "fate", "seed"], help_heading = heading::WHAT)]
     pub resume: Option<PathBuf>,
     /// Send and count with this engine.
     #[arg(long, value_name = "NAME", default_value_t, value_parser = words::ENGINE, help_heading = heading::HOW)]
@@ -53,36 +43,16 @@ pub struct BenchArgs {
     /// Search the throughput this way. Without it, the plan decides.
     #[arg(long, value_name = "NAME", value_parser = words::PRESET, help_heading = heading::HOW)]
     pub preset: Option<Preset>,
-    /// Measure latency, forwarding rate and loss at these loads, in per cent of the throughput. 0 is one frame
-    /// at a time; curve is 0,10,25,50,75,90,100,120. Without it, the plan decides.
-    #[arg(long, value_name = "PERCENT", value_delimiter = ',', value_parser = latency_load, help_heading = heading::HOW)]
-    pub latency_load: Vec<Vec<u32>>,
-    /// Search for the longest burst without loss too, at the highest rate, and with it the depth of the path's
-    /// buffer (RFC 9004). Without it, the plan decides.
-    #[arg(long, help_heading = heading::HOW)]
-    pub bursts: bool,
-    /// Overload every path too, then halve the load, and see how long frames are lost (system recovery, RFC 2544
-    /// §26.5). Engine auto is af_packet then. Without it, the plan decides.
-    #[arg(long, value_name = "OVERLOAD", num_args = 0..=1, require_equals = true, default_missing_value = "60s",
-        value_parser = overload, help_heading = heading::HOW)]
-    pub recovery: Option<Duration>,
-    /// Reset every path too, and see how long no frame passes (RFC 2544 §26.6, RFC 6201). Bridges, switches that
-    /// nicety starts and guests can be reset. Without it, the plan decides.
-    #[arg(long, help_heading = heading::HOW)]
-    pub reset: bool,
     /// Follow lost frames to where the kernel drops them, and with hops find out where frames wait, in trials of
     /// their own. Without it, the plan decides.
     #[arg(long, value_name = "MODE", value_parser = words::FATE, help_heading = heading::HOW)]
     pub fate: Option<FateMode>,
     /// Spend at most this long. The report says what was left out.
-    #[arg(short, long, value_name = "DURATION", value_parser = time_box, help_heading = heading::HOW)]
+    #[arg(short = 't', long = "for", value_name = "TIME", value_parser = time_box, help_heading = heading::HOW)]
     pub time_box: Option<Duration>,
     /// Use this seed for the random order of cells, to repeat a run exactly.
     #[arg(long, value_name = "N", value_parser = seed, help_heading = heading::HOW)]
     pub seed: Option<u64>,
-    /// Where the parts of guests come from.
-    #[command(flatten)]
-    pub guests: GuestArgs,
     /// Write the results to this directory, which must be new or empty. Default: a new one in runs/.
     #[arg(short, long, value_name = "DIR", conflicts_with = "resume", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
@@ -93,7 +63,7 @@ pub struct BenchArgs {
     /// Show progress on a web page too. Anyone who can reach the address may look.
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true,
         default_missing_value = "127.0.0.1:9470", value_parser = port_or_address, help_heading = heading::OUTPUT)]
-    pub web: Option<SocketAddr>,
+    pub listen: Option<SocketAddr>,
     /// The format of the results.
     #[command(flatten)]
     pub format: FormatArgs,
@@ -117,31 +87,6 @@ pub struct DemandArgs {
     pub strict: bool,
 }
 
-/// A part of `--latency-load`: a load, or those of a whole curve.
-fn latency_load(text: &str) -> Result<Vec<u32>, String> {
-    if text == "curve" {
-        return Ok(WHOLE_CURVE.to_vec());
-    }
-    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
-    percent
-        .filter(|percent| *percent <= MAX_LOAD_PERCENT)
-        .map(|percent| vec![percent])
-        .ok_or_else(|| {
-            format!("write per cent of the throughput up to {MAX_LOAD_PERCENT}, as in 0,50,90,120, or curve")
-        })
-}
-
-/// `--recovery`: how long the path is overloaded.
-fn overload(text: &str) -> Result<Duration, String> {
-    let wrong = "is not between 1s and 10m; RFC 2544 asks for 60s";
-    time(text, MIN_OVERLOAD..=MAX_OVERLOAD, wrong)
-}
-
-/// `--imix`.
-fn mix(text: &str) -> Result<Mix, String> {
-    text.parse().map_err(|error: MixError| error.to_string())
-}
-
 /// `--keep`: empty without a label.
 fn kept(text: &str) -> Result<String, String> {
     if text.is_empty() {
@@ -155,7 +100,7 @@ fn kept(text: &str) -> Result<String, String> {
     runs::label(text)
 }
 
-/// `--time-box`: less fits no trial.
+/// `--for`: less fits no trial.
 fn time_box(text: &str) -> Result<Duration, String> {
     let wrong = "is too short to measure anything; write at least \"1s\"";
     time(text, SECOND.., wrong)
@@ -163,11 +108,11 @@ fn time_box(text: &str) -> Result<Duration, String> {
 
 /// `--seed`.
 fn seed(text: &str) -> Result<u64, String> {
-    let wrong = "is no seed; write a whole number, as printed with the results";
+    let wrong = "is not a seed; write a whole number, as printed with the results";
     parsed(text, wrong)
 }
 
-/// `--web`: a port alone is one of this host's loopback.
+/// `--listen`: a port alone is one of this host's loopback.
 fn port_or_address(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<u16>() {
         Ok(port) => Ok(SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port))),

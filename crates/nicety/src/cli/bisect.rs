@@ -38,10 +38,10 @@ pub struct BisectArgs {
     /// Judge this number.
     #[arg(long, value_name = "NAME", value_parser = words::METRIC, default_value = "throughput", help_heading = heading::HOW)]
     pub metric: Metric,
-    /// Take a revision for the wrong side with at most this chance.
-    #[arg(long, value_name = "SHARE", value_parser = error, default_value = "0.05", help_heading = heading::HOW)]
+    /// Take a side with at least this confidence.
+    #[arg(long = "confidence", value_name = "SHARE", value_parser = error, default_value = "0.95", help_heading = heading::HOW)]
     pub error: f64,
-    /// Measure at most so often; then it cannot be told.
+    /// Give up after N measurements.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = heading::HOW)]
     pub most: u32,
     /// Print one JSON object on standard output.
@@ -52,16 +52,12 @@ pub struct BisectArgs {
     pub command: Vec<OsString>,
 }
 
-/// `--error`: `0.05` or `5%`.
+/// `--confidence`, of which the rest is the chance of a wrong answer. Below a half, nothing would be said.
 fn error(text: &str) -> Result<f64, String> {
-    let number = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0),
-        None => text.parse(),
-    };
-    match number {
-        Ok(value) if (1e-6..=0.5).contains(&value) => Ok(value),
+    match super::compare::share(text) {
+        Ok(share) if (0.5..=1.0 - 1e-6).contains(&share) => Ok(1.0 - share),
         _ => Err(format!(
-            "{text:?} is no chance; write a share up to a half, as in 0.05 or 5%"
+            "{text:?} is not a confidence; write a share from a half on, as in 0.95 or 95%"
         )),
     }
 }

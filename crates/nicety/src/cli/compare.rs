@@ -18,14 +18,15 @@ not be judged; 2 not comparable, with the reason; 3 the output cannot be written
 
 Examples:
   nicety compare runs/before runs/after
+  nicety compare 12 runs/after                         with a kept run
   nicety compare runs/a1 runs/b1 --old runs/a2 --new runs/b2
-  nicety compare old.json new.json --md comment.md     what bench --json printed
+  nicety compare old.json new.json --format md         what bench --json printed
   nicety compare runs/before runs/after --metric cpu --margin 5%";
 
 /// `nicety compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// Run before: a directory, or a file that --json wrote.
+    /// Run before: a directory, the number or name of a kept run, or a file that --json wrote.
     #[arg(value_name = "OLD", help_heading = heading::WHAT)]
     pub old_run: PathBuf,
     /// Run after.
@@ -53,16 +54,13 @@ pub struct CompareArgs {
     /// Write an HTML page to this file; `-` is standard output.
     #[arg(long, value_name = "FILE", help_heading = heading::OUTPUT)]
     pub html: Option<PathBuf>,
-    /// Write Markdown for a pull request to this file; `-` is standard output.
-    #[arg(long, value_name = "FILE", help_heading = heading::OUTPUT)]
-    pub md: Option<PathBuf>,
     /// Exit with 1 also when a cell could not be judged, or is on one side only.
     #[arg(long, help_heading = heading::EXIT)]
     pub strict: bool,
 }
 
 /// `--confidence` and `--margin`: `0.95` or `95%`.
-fn share(text: &str) -> Result<f64, String> {
+pub fn share(text: &str) -> Result<f64, String> {
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0),
         None => text.parse(),
@@ -70,7 +68,7 @@ fn share(text: &str) -> Result<f64, String> {
     match number {
         Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
         _ => Err(format!(
-            "{text:?} is no share; write a number between 0 and 1, as in 0.03, or per cent, as in 3%"
+            "{text:?} is not a share; write a number between 0 and 1, as in 0.03, or per cent, as in 3%"
         )),
     }
 }

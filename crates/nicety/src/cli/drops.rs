@@ -12,7 +12,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety drops                        what the kernel drops in ten seconds, and whose packets these are
   nicety drops tap0 --window 1m       of one port
   nicety drops libvirt:web01/net0     of a guest
-  nicety drops --follow --window 1s   again and again, until Ctrl-C
+  nicety drops --watch --window 1s    again and again, until Ctrl-C
   nicety drops -j | jq '.owners[0]'
 
 It needs CAP_BPF and CAP_PERFMON; CAP_SYSLOG adds the kernel's functions.
@@ -29,7 +29,7 @@ pub struct DropsArgs {
     pub window: Duration,
     /// Print again after each window, until Ctrl-C; with --json a line for each.
     #[arg(long, help_heading = heading::HOW)]
-    pub follow: bool,
+    pub watch: bool,
     /// Show at most this many places in the table.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..), help_heading = heading::OUTPUT)]
     pub top: u16,

@@ -12,8 +12,8 @@ use super::{NamingArgs, heading, window};
 pub const INSPECT_EXAMPLES: &str = "Examples:
   nicety inspect                       CPUs, nodes, interfaces, interrupts, VMs, settings
   nicety inspect -j | jq '.interfaces[] | {name, numa_node, irqs}'
-  nicety inspect --capture host1.json  record the host in one file
-  nicety inspect --record host1        record it as a tree of files
+  nicety inspect -o host1.json         record the host in one file
+  nicety inspect -o host1              record it as a tree of files
   nicety inspect --sysroot host1.json  read a recorded host, on any machine and without root
   nicety inspect --html host.html      draw the host; misplaced interrupts stand out";
 
@@ -35,12 +35,9 @@ pub struct InspectArgs {
     /// Watch the counters for this time first, 100ms to 1h, and show what they counted.
     #[arg(long, value_name = "TIME", value_parser = window, conflicts_with = "sysroot", help_heading = heading::HOW)]
     pub window: Option<Duration>,
-    /// Also record everything read in this new or empty directory.
-    #[arg(long, value_name = "DIR", conflicts_with = "sysroot", help_heading = heading::OUTPUT)]
-    pub record: Option<PathBuf>,
-    /// Also record everything read in this file, for --sysroot on another machine.
-    #[arg(long, value_name = "FILE", conflicts_with = "record", help_heading = heading::OUTPUT)]
-    pub capture: Option<PathBuf>,
+    /// Record what is read: in one file where the name ends in .json, else as a tree of files.
+    #[arg(short, long, value_name = "PATH", conflicts_with = "sysroot", help_heading = heading::OUTPUT)]
+    pub out: Option<PathBuf>,
     /// Draw the host on a page: what runs on which CPU, and what is misplaced.
     #[arg(long, value_name = "FILE", conflicts_with = "json", help_heading = heading::OUTPUT)]
     pub html: Option<PathBuf>,
@@ -58,10 +55,6 @@ pub struct ProbeArgs {
     /// Skip the test of KVM, which boots a kernel. All other tests take two seconds, this one up to 90.
     #[arg(long, help_heading = heading::HOW)]
     pub quick: bool,
-    /// Look for QEMU and the kernel of guests here. Default: $XDG_CACHE_HOME/nicety, else
-    /// ~/.cache/nicety.
-    #[arg(long, value_name = "DIR", help_heading = heading::GUESTS)]
-    pub cache: Option<PathBuf>,
     /// The format on standard output.
     #[command(flatten)]
     pub format: FormatArgs,

@@ -18,7 +18,6 @@ pub struct GlobalArgs {
     #[arg(
         long,
         global = true,
-        alias = "colour",
         value_name = "WHEN",
         value_enum,
         default_value_t,
@@ -46,7 +45,7 @@ pub struct FormatArgs {
     /// Print the result in this format.
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
     format: Option<Format>,
-    /// Print one JSON object, as --format json does.
+    /// Print one JSON object on standard output.
     #[arg(short, long)]
     json: bool,
     /// Leave out the header of the table or of the CSV.

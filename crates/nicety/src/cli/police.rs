@@ -1,8 +1,6 @@
 //! `nicety police` on the command line.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use nicety_model::bill::Month;
@@ -11,14 +9,14 @@ use nicety_model::{BitRate, BitRateError};
 use super::output::{FormatArgs, JsonArgs};
 use super::state::StateArgs;
 use super::{NamingArgs, heading};
-use crate::web::ListenAt;
+use crate::web::{ListenAt, TlsFiles};
 
 /// Below the help of `nicety police`.
 pub const EXAMPLES: &str = "Examples:
   nicety police run policy.toml --dry-run    what it would do; changes nothing
   nicety police run policy.toml              share the link until Ctrl-C, then put everything back
   nicety police status                       what every tenant sends, wants and may send
-  nicety police explain blue                 what limits blue
+  nicety police status blue                  what limits blue
   nicety police bill                         what every tenant has used this month
   nicety police reload                       take the policy as its file is now
   nicety police restore                      put back what a killed daemon has left
@@ -43,6 +41,8 @@ const RUN_EXAMPLES: &str = "Examples:
 
 const STATUS_EXAMPLES: &str = "Examples:
   nicety police status
+  nicety police status blue                  what blue has, and what limits it, in one line
+  nicety police status eth0/vf3              the tenant of a port
   nicety police status --format csv --no-header
   nicety police status --cluster             all hosts that share totals
   nicety police status -j | jq '.tenants[].rate_bps'
@@ -50,27 +50,22 @@ const STATUS_EXAMPLES: &str = "Examples:
 Exit code 3: no daemon runs.";
 
 const FORGET_EXAMPLES: &str = "Examples:
-  nicety police cluster forget kvm17
+  nicety police forget kvm17
 
 Make sure first that the host is off: what it holds is given to others.
 Exit code 1: the host runs, or there is no such host.";
-
-const EXPLAIN_EXAMPLES: &str = "Examples:
-  nicety police explain blue                 a tenant
-  nicety police explain eth0/vf3             the tenant of a port";
 
 const BILL_EXAMPLES: &str = "Examples:
   nicety police bill                         this month, every tenant
   nicety police bill blue --month 2026-10
   nicety police bill --samples --format csv >november.csv
-  nicety police bill --ipfix udp://127.0.0.1:4739        to nfdump, pmacct or another collector
-  nicety police bill --store postgres://db/nicety --by-host
+  nicety police bill --store postgres://db/nicety --group-by host
 
 The daemon keeps samples while its policy has [bills].";
 
 const IMPORT_EXAMPLES: &str = "Examples:
   nicety police import                       what libvirt, Proxmox and others limit here, as a policy
-  nicety police import --capacity 10gbit -o policy.toml
+  nicety police import --rate 10gbit -o policy.toml
   nicety police import vnet0 vnet1           of these ports only
   nicety police import -j | jq '.limits[]'
 
@@ -80,12 +75,6 @@ const RELOAD_EXAMPLES: &str = "Examples:
   nicety police reload
 
 Exit code 1: the daemon refuses the policy and goes on with the old one.";
-
-const POKE_EXAMPLES: &str = "Examples:
-  nicety police poke                         after a guest has started or moved
-
-For hooks: it waits for nothing. The package's hook of libvirt calls it.
-Exit code 3: no daemon runs.";
 
 const RESTORE_EXAMPLES: &str = "Examples:
   nicety police restore";
@@ -99,9 +88,6 @@ pub enum PoliceCommand {
     /// Show what the running daemon sees and does.
     #[command(after_help = STATUS_EXAMPLES)]
     Status(StatusArgs),
-    /// Explain in one line what limits a tenant, or the tenant of a port.
-    #[command(after_help = EXPLAIN_EXAMPLES)]
-    Explain(ExplainArgs),
     /// Show what tenants have sent and received in a month, with the 95th percentile.
     #[command(after_help = BILL_EXAMPLES)]
     Bill(BillArgs),
@@ -111,15 +97,15 @@ pub enum PoliceCommand {
     /// Tell the running daemon to read its policy again.
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(AskArgs),
-    /// Tell the running daemon to ask again which ports its names are.
-    #[command(after_help = POKE_EXAMPLES)]
+    /// Tell the running daemon to resolve port names again.
+    #[command(hide = true)]
     Poke(PokeArgs),
     /// Restore the limits that a killed daemon found and left changed.
     #[command(after_help = RESTORE_EXAMPLES)]
     Restore(AskArgs),
-    /// Remove a host that is gone for good from the cluster.
-    #[command(subcommand, after_help = FORGET_EXAMPLES)]
-    Cluster(ClusterCommand),
+    /// Remove a host that is gone for good from the cluster, so that others get its shares.
+    #[command(after_help = FORGET_EXAMPLES)]
+    Forget(ForgetArgs),
     /// Lower ports when the daemon does not renew its orders in time; the daemon starts it.
     #[command(hide = true)]
     Guard,
@@ -140,34 +126,20 @@ pub struct RunArgs {
     /// Start although a port of the policy is missing.
     #[arg(long, help_heading = heading::HOW)]
     pub absent_ok: bool,
-    /// Refuse names that are no port now, as libvirt:web01/net0 of a machine that is shut off.
+    /// Refuse names that do not resolve to an interface, as libvirt:web01/net0 of a machine that is shut off.
     #[arg(long, conflicts_with = "absent_ok", help_heading = heading::HOW)]
     pub strict: bool,
     /// Stop after this many periods.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = heading::HOW)]
+    #[arg(long = "count", value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = heading::HOW)]
     pub periods: Option<u64>,
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Serve a live page, /metrics for Prometheus and /health here, as in 127.0.0.1:9471, or on a socket
-    /// as in unix:/run/nicety/http.sock. Anyone who can reach it may look.
-    #[arg(long, value_name = "WHERE", conflicts_with = "dry_run", help_heading = heading::OUTPUT)]
-    pub listen: Option<ListenAt>,
-    /// Serve only clients that show the token in this file (mode 0600): as a bearer token, or as a
-    /// password.
-    #[arg(long, value_name = "FILE", requires = "listen", help_heading = heading::OUTPUT)]
-    pub listen_token_file: Option<PathBuf>,
-    /// Serve over TLS with the certificate in this file (PEM, the chain below it). A renewed one is read
-    /// within a minute.
-    #[arg(long, value_name = "FILE", requires_all = ["listen", "listen_key"], help_heading = heading::OUTPUT)]
-    pub listen_cert: Option<PathBuf>,
-    /// Read the key of --listen-cert in this file (PEM, mode 0600).
-    #[arg(long, value_name = "FILE", requires = "listen_cert", help_heading = heading::OUTPUT)]
-    pub listen_key: Option<PathBuf>,
-    /// Answer requests for this host name too. Always answered: addresses, localhost and this host's
-    /// name.
-    #[arg(long, value_name = "NAME", requires = "listen", help_heading = heading::OUTPUT)]
-    pub listen_as: Vec<String>,
+    /// Serve a live page and metrics at an address, or at a socket as in unix:/run/nicety/http.sock. Behind it may
+    /// stand token-file=FILE (clients must know the token), cert=FILE,key=FILE (HTTPS) and name=NAME (a name of
+    /// this host that browsers may use; may be repeated), as in 0.0.0.0:9471,cert=web.pem,key=web.key.
+    #[arg(long, value_name = "WHERE", value_parser = served, conflicts_with = "dry_run", help_heading = heading::OUTPUT)]
+    pub listen: Option<Listen>,
     /// Record every period in this new directory; nicety report draws it.
     #[arg(short, long, value_name = "DIR", conflicts_with = "dry_run", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
@@ -179,9 +151,57 @@ pub struct RunArgs {
     pub naming: NamingArgs,
 }
 
+/// Where and how the live page is served.
+#[derive(Debug, Clone)]
+pub struct Listen {
+    /// Where.
+    pub at: ListenAt,
+    /// File of the token that clients must know.
+    pub token_file: Option<PathBuf>,
+    /// Files of a certificate and its key.
+    pub tls: Option<TlsFiles>,
+    /// Names of this host that browsers may use.
+    pub names: Vec<String>,
+}
+
+fn served(text: &str) -> Result<Listen, String> {
+    let mut parts = text.split(',');
+    let at = parts.next().unwrap_or_default().parse()?;
+    let (mut token_file, mut certificate, mut key, mut names) = (None, None, None, Vec::new());
+    for part in parts {
+        let (word, value) = part.split_once('=').unwrap_or((part, ""));
+        match word {
+            "token-file" => token_file = Some(PathBuf::from(value)),
+            "cert" => certificate = Some(PathBuf::from(value)),
+            "key" => key = Some(PathBuf::from(value)),
+            "name" => names.push(value.to_owned()),
+            _ => {
+                return Err(format!(
+                    "{part:?} does not belong to an address; write token-file=, cert=, key= or name="
+                ));
+            }
+        }
+    }
+    let tls = match (certificate, key) {
+        (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+        (None, None) => None,
+        _ => return Err("cert= and key= need each other; write both".to_owned()),
+    };
+    Ok(Listen {
+        at,
+        token_file,
+        tls,
+        names,
+    })
+}
+
 /// `nicety police status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
+    /// Tell in one line what limits this tenant, or the tenant of this port: tap0, eth0/vf3,
+    /// libvirt:web01/net0.
+    #[arg(value_name = "TENANT", conflicts_with_all = ["cluster", "format"], help_heading = heading::WHAT)]
+    pub name: Option<String>,
     /// Show the tenants of all hosts of the cluster, as etcd has them.
     #[arg(long, help_heading = heading::WHAT)]
     pub cluster: bool,
@@ -196,15 +216,7 @@ pub struct StatusArgs {
     pub format: FormatArgs,
 }
 
-/// `nicety police cluster`.
-#[derive(Debug, Subcommand)]
-pub enum ClusterCommand {
-    /// Remove a host that is gone for good, so that others get its shares; one that runs is left alone.
-    #[command(after_help = FORGET_EXAMPLES)]
-    Forget(ForgetArgs),
-}
-
-/// `nicety police cluster forget`.
+/// `nicety police forget`.
 #[derive(Debug, Args)]
 pub struct ForgetArgs {
     /// Host, as nicety police status --cluster names it.
@@ -227,11 +239,11 @@ pub struct BillArgs {
     /// Show this month, in UTC; the current one by default.
     #[arg(long, value_name = "YYYY-MM", help_heading = heading::WHAT)]
     pub month: Option<Month>,
-    /// Show every host by itself; by default a tenant's samples are those of all hosts together.
-    #[arg(long, help_heading = heading::WHAT)]
-    pub by_host: bool,
+    /// Show every host by itself.
+    #[arg(long, value_name = "host", value_parser = ["host"], help_heading = heading::WHAT)]
+    pub group_by: Option<String>,
     /// Show every sample of five minutes.
-    #[arg(long, conflicts_with = "by_host", help_heading = heading::WHAT)]
+    #[arg(long, conflicts_with = "group_by", help_heading = heading::WHAT)]
     pub samples: bool,
     /// Read the samples in this store: a file, or postgres://HOST/DATABASE. Default: the daemon's own.
     #[arg(long, value_name = "WHERE", help_heading = heading::HOW)]
@@ -239,42 +251,9 @@ pub struct BillArgs {
     /// Where the daemon's state is.
     #[command(flatten)]
     pub state: StateArgs,
-    /// Send the samples as flows too, to a collector as in udp://127.0.0.1:4739, or into a new file
-    /// (RFC 7011 and 5655).
-    #[arg(long, value_name = "WHERE", help_heading = heading::OUTPUT)]
-    pub ipfix: Option<FlowsTo>,
     /// The format on standard output.
     #[command(flatten)]
     pub format: FormatArgs,
-}
-
-/// Where flows go.
-#[derive(Debug, Clone)]
-pub enum FlowsTo {
-    /// A collector.
-    Udp(SocketAddr),
-    /// A new file.
-    File(PathBuf),
-}
-
-impl FromStr for FlowsTo {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let Some(address) = text.strip_prefix("udp://") else {
-            return match text.contains("://") {
-                true => Err("flows are sent by UDP or written to a file; write udp://127.0.0.1:4739 or a path".to_owned()),
-                false => Ok(Self::File(text.into())),
-            };
-        };
-        let mut found = address.to_socket_addrs().map_err(|error| {
-            format!("{error}; write a host and a port, as in udp://127.0.0.1:4739")
-        })?;
-        found
-            .next()
-            .map(Self::Udp)
-            .ok_or_else(|| format!("{address} has no address"))
-    }
 }
 
 /// `nicety police import`.
@@ -285,7 +264,7 @@ pub struct ImportArgs {
     pub ports: Vec<String>,
     /// Set the rate of the shared link; the sum of the limits by default.
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = heading::WHAT)]
-    pub capacity: Option<BitRate>,
+    pub rate: Option<BitRate>,
     /// Write the policy to this file, which must not exist; - is standard output.
     #[arg(short, long, value_name = "FILE", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
@@ -311,17 +290,6 @@ pub struct PokeArgs {
     /// Where the daemon's state is.
     #[command(flatten)]
     pub state: StateArgs,
-}
-
-/// `nicety police explain`.
-#[derive(Debug, Args)]
-pub struct ExplainArgs {
-    /// Tenant, or port: tap0, eth0/vf3, libvirt:web01/net0.
-    #[arg(help_heading = heading::WHAT)]
-    pub name: String,
-    /// How to ask.
-    #[command(flatten)]
-    pub ask: AskArgs,
 }
 
 fn rate(text: &str) -> Result<BitRate, String> {

@@ -12,30 +12,26 @@ use super::{heading, parsed, words};
 /// Below the help of `nicety runs`.
 pub const EXAMPLES: &str = "Runs are kept whole, in one SQLite file: runs/history.sqlite, or what --store or \
 $NICETY_STORE names. A team keeps its runs on a PostgreSQL server: postgres://USER@HOST/DATABASE, with \
-the password in PGPASSFILE, PGSERVICE or PGPASSWORD. Encrypt the connection with \
+the password in PGPASSFILE or PGPASSWORD. Encrypt the connection with \
 ?sslmode=verify-full&sslrootcert=FILE; variables and files are those of libpq.
 
 Examples:
   nicety runs add runs/2026* --label nightly
   nicety runs list
   nicety runs trend bridge/64/uni            how a cell changed, and with which run
-  nicety runs label 12 release-1.4
-  nicety runs prune --keep 100               labelled runs stay
-  nicety runs export 12 /tmp/run12           a run directory again
+  nicety runs rm --keep 100                  labelled runs stay
+  nicety report 12                           a kept run, by its number
   nicety runs list --store postgres://bench@db/nicety";
 
 const ADD_EXAMPLES: &str = "Examples:
   nicety runs add runs/mine
-  nicety runs add runs/2026* --label nightly";
+  nicety runs add runs/2026* --label nightly
+  nicety runs add runs/mine --label release-1.4    one that is kept: one label more";
 
 const LIST_EXAMPLES: &str = "Examples:
   nicety runs list
   nicety runs list --label nightly
   nicety runs list --format csv --no-header | cut -d, -f1";
-
-const SHOW_EXAMPLES: &str = "Examples:
-  nicety runs show 12
-  nicety runs show 12 --format md";
 
 const TREND_EXAMPLES: &str = "Examples:
   nicety runs trend                          the cells, with their numbers
@@ -44,16 +40,10 @@ const TREND_EXAMPLES: &str = "Examples:
   nicety runs trend bridge/64/uni --goal PDR  a looser loss goal than the strictest
   nicety runs trend bridge/64/uni --metric latency-p99 --html trend.html";
 
-const LABEL_EXAMPLES: &str = "Examples:
-  nicety runs label 12 release-1.4
-  nicety runs label 12 --remove nightly";
-
-const PRUNE_EXAMPLES: &str = "Examples:
-  nicety runs prune --keep 100 --dry-run
-  nicety runs prune --older-than 90d";
-
-const EXPORT_EXAMPLES: &str = "Examples:
-  nicety runs export 12 /tmp/run12";
+const RM_EXAMPLES: &str = "Examples:
+  nicety runs rm 12
+  nicety runs rm --keep 100 --dry-run
+  nicety runs rm --older-than 90d";
 
 /// `nicety runs`.
 #[derive(Debug, Args)]
@@ -76,21 +66,12 @@ pub enum RunsCommand {
     /// List the runs, newest first.
     #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
-    /// Show the results of a run.
-    #[command(after_help = SHOW_EXAMPLES)]
-    Show(ShowArgs),
     /// Show a cell over all runs, and where its level changes.
     #[command(after_help = TREND_EXAMPLES)]
     Trend(TrendArgs),
-    /// Add labels to a run, or remove them.
-    #[command(after_help = LABEL_EXAMPLES)]
-    Label(LabelArgs),
-    /// Delete old runs without labels.
-    #[command(after_help = PRUNE_EXAMPLES)]
-    Prune(PruneArgs),
-    /// Write a run back as a run directory.
-    #[command(after_help = EXPORT_EXAMPLES)]
-    Export(ExportArgs),
+    /// Delete runs: some by number, or old ones without labels.
+    #[command(after_help = RM_EXAMPLES)]
+    Rm(RmArgs),
 }
 
 /// `nicety runs add`.
@@ -111,19 +92,8 @@ pub struct ListArgs {
     #[arg(long, value_name = "LABEL", help_heading = heading::WHAT)]
     pub label: Option<String>,
     /// List only runs of plans with this name.
-    #[arg(long, value_name = "NAME", help_heading = heading::WHAT)]
+    #[arg(value_name = "NAME", help_heading = heading::WHAT)]
     pub name: Option<String>,
-    /// The format on standard output.
-    #[command(flatten)]
-    pub format: FormatArgs,
-}
-
-/// `nicety runs show`.
-#[derive(Debug, Args)]
-pub struct ShowArgs {
-    /// Number of the run, from nicety runs list.
-    #[arg(value_name = "RUN", value_parser = number, help_heading = heading::WHAT)]
-    pub run: i64,
     /// The format on standard output.
     #[command(flatten)]
     pub format: FormatArgs,
@@ -152,46 +122,30 @@ pub struct TrendArgs {
     pub html: Option<PathBuf>,
 }
 
-/// `nicety runs label`.
+/// `nicety runs rm`.
 #[derive(Debug, Args)]
-pub struct LabelArgs {
-    /// Number of the run.
-    #[arg(value_name = "RUN", value_parser = number, help_heading = heading::WHAT)]
-    pub run: i64,
-    /// Labels to add.
-    #[arg(value_name = "LABEL", value_parser = label, required_unless_present = "remove", help_heading = heading::WHAT)]
-    pub labels: Vec<String>,
-    /// Remove this label; may be repeated.
-    #[arg(long, value_name = "LABEL", help_heading = heading::WHAT)]
-    pub remove: Vec<String>,
-}
-
-/// `nicety runs prune`.
-#[derive(Debug, Args)]
-pub struct PruneArgs {
+pub struct RmArgs {
+    /// Numbers of runs, from nicety runs list.
+    #[arg(
+        value_name = "RUN",
+        value_parser = number,
+        required_unless_present_any = ["keep", "older_than"],
+        conflicts_with_all = ["keep", "older_than", "force"],
+        help_heading = heading::WHAT
+    )]
+    pub runs: Vec<i64>,
     /// Keep this many of the newest runs of each plan name.
-    #[arg(long, value_name = "N", required_unless_present = "older_than", value_parser = keep, help_heading = heading::WHAT)]
+    #[arg(long, value_name = "N", value_parser = keep, help_heading = heading::WHAT)]
     pub keep: Option<usize>,
     /// Delete only runs older than this, as in 90d or 12h.
     #[arg(long, value_name = "AGE", value_parser = age, help_heading = heading::WHAT)]
     pub older_than: Option<Duration>,
     /// Delete labelled runs too.
     #[arg(long, help_heading = heading::WHAT)]
-    pub labelled: bool,
+    pub force: bool,
     /// Show what would be deleted, and delete nothing.
     #[arg(long, help_heading = heading::HOW)]
     pub dry_run: bool,
-}
-
-/// `nicety runs export`.
-#[derive(Debug, Args)]
-pub struct ExportArgs {
-    /// Number of the run.
-    #[arg(value_name = "RUN", value_parser = number, help_heading = heading::WHAT)]
-    pub run: i64,
-    /// Directory to write; must be new or empty.
-    #[arg(value_name = "DIR", help_heading = heading::OUTPUT)]
-    pub dir: PathBuf,
 }
 
 /// Longest label in bytes.
@@ -201,7 +155,7 @@ const LABEL_BYTES: usize = 100;
 pub fn label(text: &str) -> Result<String, String> {
     if text.is_empty() || text.len() > LABEL_BYTES || text.chars().any(char::is_control) {
         return Err(format!(
-            "{text:?} is no label; write up to {LABEL_BYTES} bytes without control characters"
+            "{text:?} is not a label; write up to {LABEL_BYTES} bytes without control characters"
         ));
     }
     Ok(text.to_owned())
@@ -211,13 +165,15 @@ fn number(text: &str) -> Result<i64, String> {
     text.parse()
         .ok()
         .filter(|number| *number > 0)
-        .ok_or_else(|| format!("{text:?} is no run; write its number as nicety runs list shows it"))
+        .ok_or_else(|| {
+            format!("{text:?} is not a run; write its number as nicety runs list shows it")
+        })
 }
 
 fn keep(text: &str) -> Result<usize, String> {
     parsed(
         text,
-        "is no number of runs; write a whole number, as in 100",
+        "is not a number of runs; write a whole number, as in 100",
     )
 }
 
@@ -225,7 +181,7 @@ fn keep(text: &str) -> Result<usize, String> {
 fn age(text: &str) -> Result<Duration, String> {
     const DAY_S: u64 = 24 * 3600;
     const MOST_DAYS: u64 = 100_000;
-    let wrong = || format!("{text:?} is no age; write a number and h or d, as in 90d");
+    let wrong = || format!("{text:?} is not an age; write a number and h or d, as in 90d");
     let (number, unit_s) = match text.strip_suffix('d') {
         Some(days) => (days, DAY_S),
         None => (text.strip_suffix('h').ok_or_else(wrong)?, 3600),

@@ -1,9 +1,9 @@
 //! Where journals and the daemon's state are, for every command that uses them.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use nicety_host::variable;
 use nicety_tuner::{TuneError, Work, work};
 
 use super::heading;
@@ -52,8 +52,6 @@ pub fn usual_police() -> Result<PathBuf, TuneError> {
     Ok(usual.join(POLICE))
 }
 
-/// An empty variable is as good as none.
 fn named() -> Option<PathBuf> {
-    let value: Option<OsString> = std::env::var_os(VARIABLE);
-    value.filter(|value| !value.is_empty()).map(PathBuf::from)
+    variable::named(VARIABLE).map(PathBuf::from)
 }

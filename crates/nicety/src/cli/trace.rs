@@ -1,13 +1,12 @@
 //! `nicety trace` on the command line.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use nicety_guests::bundle::{MIRROR, check_mirror};
 use nicety_model::flow::FlowFilter;
 use nicety_model::{EngineChoice, EngineName, Fps, FrameSize};
 
+use super::what::WhatArgs;
 use super::{HOUR, heading, time, words};
 
 /// Below the help of `nicety trace`.
@@ -17,7 +16,7 @@ pub const EXAMPLES: &str = "Examples:
   nicety trace eth1 eth2 --only lost        print those that do not arrive
   nicety trace --for 5s                     over a kernel bridge made for it
   nicety trace eth1 eth2 --json | jq 'select(.kind == \"frame\") | .end'
-  nicety trace --plan guests.toml --cell 2  over a path of a plan, through its guests too
+  nicety trace guests.toml --cell 2         over a path of a plan, through its guests too
   nicety trace --follow-flow tcp,any,192.0.2.1:443  first packets of connections to a server
 
 It needs root. The last line sums up. Frames go one way; swap the ports for the other.
@@ -31,21 +30,15 @@ const COUNT_MAX: u64 = 10_000_000;
 /// `nicety trace`.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// Send from this interface. Without ports, trace over a kernel bridge made by nicety.
-    #[arg(value_name = "A", requires = "to", help_heading = heading::WHAT)]
-    pub from: Option<String>,
-    /// Receive at this interface.
-    #[arg(value_name = "B", help_heading = heading::WHAT)]
-    pub to: Option<String>,
-    /// Follow frames over a path of this plan, through its guests too.
-    #[arg(long, value_name = "FILE", conflicts_with = "from", help_heading = heading::WHAT)]
-    pub plan: Option<PathBuf>,
+    /// What frames are followed over.
+    #[command(flatten)]
+    pub what: WhatArgs,
     /// Take this one of several paths: the name of its cell, the start of it, or its number.
-    #[arg(long, value_name = "CELL", requires = "plan", help_heading = heading::WHAT)]
+    #[arg(long, value_name = "CELL", help_heading = heading::WHAT)]
     pub cell: Option<String>,
     /// Send nothing, and follow the first packets of sockets between two ends through this host: TCP SYN, and the first UDP
     /// datagram. Name tcp, udp or any, then both ends: an address, a port as in any:53, or both.
-    #[arg(long, value_name = "FLOW", conflicts_with_all = ["from", "to", "plan", "rate", "size", "engine"], help_heading = heading::WHAT)]
+    #[arg(long, value_name = "FLOW", conflicts_with_all = ["words", "path", "rate", "size", "engine"], help_heading = heading::WHAT)]
     pub follow_flow: Option<FlowFilter>,
     /// Print all frames, or those that were lost.
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = words::ONLY, help_heading = heading::WHAT)]
@@ -66,16 +59,6 @@ pub struct TraceArgs {
     /// Send and count with this engine.
     #[arg(long, value_name = "NAME", default_value_t = EngineChoice::Only(EngineName::AfPacket), value_parser = words::ENGINE, help_heading = heading::HOW)]
     pub engine: EngineChoice,
-    /// Keep QEMU and the kernel of guests (kind = "vm") here. They are fetched once (150 MB).
-    /// Default: $XDG_CACHE_HOME/nicety, else ~/.cache/nicety.
-    #[arg(long, value_name = "DIR", requires = "plan", help_heading = heading::GUESTS)]
-    pub cache: Option<PathBuf>,
-    /// Fetch them from this Debian mirror.
-    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror, requires = "plan", help_heading = heading::GUESTS)]
-    pub mirror: String,
-    /// Run guests that ask for it (vmm = "cloud-hypervisor") on this program. Default: the one in PATH.
-    #[arg(long, value_name = "FILE", requires = "plan", help_heading = heading::GUESTS)]
-    pub vmm_path: Option<PathBuf>,
     /// Print a line of JSON for each frame and for the summary.
     #[arg(short, long, help_heading = heading::OUTPUT)]
     pub json: bool,
@@ -113,7 +96,8 @@ pub fn length(text: &str) -> Result<Duration, String> {
 
 /// `--size`.
 pub fn size(text: &str) -> Result<FrameSize, String> {
-    let wrong = || format!("{text:?} is no frame size; write bytes with the FCS, as in 64 or 1518");
+    let wrong =
+        || format!("{text:?} is not a frame size; write bytes with the FCS, as in 64 or 1518");
     let bytes = text.parse::<u16>().map_err(|_| wrong())?;
     FrameSize::new(bytes).map_err(|error| error.to_string())
 }

@@ -1,7 +1,5 @@
 //! `nicety tune` on the command line.
 
-pub mod fleet;
-
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use nicety_advisor::catalogue::is_named;
 use nicety_model::finding::{Goal, Risk};
+use nicety_model::fleet::GroupBy;
 use nicety_model::measured::MeasuredTarget;
 
 use super::output::{FormatArgs, JsonArgs};
@@ -19,92 +18,70 @@ pub const EXAMPLES: &str = "Examples:
   nicety tune plan                     what is wrong here, as a table
   nicety tune plan -v                  reasons, costs, and steps by hand
   nicety tune apply --fix-risk low     change what is safe; undone in 60 s
-  nicety tune confirm                  keep it
-  nicety tune active                   what is changed now, and since when
-  nicety tune rollback                 undo it
+  nicety tune apply --confirm          keep it
+  nicety tune status                   what is changed, since when, and whether it holds
+  nicety tune undo                     as it was before
   nicety tune persist                  keep it over the next boot";
-const PLAN_EXAMPLES: &str = "Examples:
+const PLAN_EXAMPLES: &str = "Several captures, or a folder of them, are compared: who has which finding, and who \
+differs from its siblings, the hosts that should be the same. A host that would be alone joins those that differ \
+from it in their ports or in their role alone. Of two captures of one host the newer counts.
+
+Exit codes with captures: 0 all were read; 1 some could not be read; 2 none could be read, or wrong usage; 3 the \
+output cannot be written.
+
+Examples:
   nicety tune plan
   nicety tune plan -v --only T04             one rule, with reasons and sources
   nicety tune plan --fix-risk low            safe changes only
   nicety tune plan --goal latency --rtt 20ms
   nicety tune plan --window 10s              also drops, under your real load
-  nicety tune plan --sysroot host.json       a captured host";
+  nicety tune plan host.json                 a host that nicety inspect -o recorded
+  nicety tune plan captures/                 a whole folder of these
+  nicety tune plan captures/ --html fleet.html
+  nicety tune plan kvm*.json --group-by name
+  nicety tune plan captures/ -j | jq -r '.hosts[] | select(.differs > 0).name'";
 const APPLY_EXAMPLES: &str = "Examples:
   nicety tune apply --fix-risk low           change what is safe
-  nicety tune apply --only T04,T12 --confirm-within 5m
+  nicety tune apply --confirm                keep it
+  nicety tune apply --only T04,T12 --for 5m
   nicety tune apply --only T14 --peer 192.0.2.7
   nicety tune apply --only T21 --measure plan.toml";
-const CONFIRM_EXAMPLES: &str = "Examples:
-  nicety tune confirm                        the transaction that waits
-  nicety tune confirm 7";
-const ROLLBACK_EXAMPLES: &str = "Examples:
-  nicety tune rollback                       the last one that fits here
-  nicety tune rollback 7 --force             also what others changed since
-  nicety tune rollback --all";
-const VERIFY_EXAMPLES: &str = "Examples:
-  nicety tune verify                         the last transaction
-  nicety tune verify 7 --json | jq '.settings[] | select(.found != .to)'";
-const ACTIVE_EXAMPLES: &str = "Examples:
-  nicety tune active
-  nicety tune active --json | jq '.transactions[].settings | length'";
-const HISTORY_EXAMPLES: &str = "Examples:
-  nicety tune history
-  nicety tune history -v                     with every setting
-  nicety tune history --json | jq '.transactions[].command'";
-const RULES_EXAMPLES: &str = "Examples:
-  nicety tune rules
-  nicety tune rules --json | jq -r '.rules[] | select(.writes).id'";
-const EXPLAIN_EXAMPLES: &str = "Examples:
-  nicety tune explain T04
-  nicety tune explain irq-affinity           the same, by name";
+const UNDO_EXAMPLES: &str = "Examples:
+  nicety tune undo                           the last transaction that fits here
+  nicety tune undo 7 --force                 also what others changed since
+  nicety tune undo --all";
+const STATUS_EXAMPLES: &str = "Examples:
+  nicety tune status
+  nicety tune status -v                      past transactions with every setting
+  nicety tune status --json | jq '.active[].settings | length'
+
+Exit code 1: a setting does not hold any more.";
 const PERSIST_EXAMPLES: &str = "Examples:
   nicety tune persist --dry-run              show the files first
   nicety tune persist                        keep what is confirmed
   nicety tune persist --format tuned         as a profile of tuned
   nicety tune persist --remove               forget all of it";
-const BOOT_EXAMPLES: &str = "Examples:
-  nicety tune boot --check                   exit code 1 when one has drifted
-  nicety tune boot";
 
 /// The steps of tuning.
 #[derive(Debug, Subcommand)]
 pub enum TuneCommand {
-    /// Show what is wrong and what would be right; change nothing.
+    /// Show what is wrong and what would be right, here or on recorded hosts; change nothing.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
-    /// Compare recorded hosts: who has which finding, and who differs from its siblings.
-    #[command(after_help = fleet::EXAMPLES)]
-    Fleet(fleet::FleetArgs),
     /// Change the settings; they go back by themselves unless confirmed in time.
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArgs),
-    /// Keep what was applied.
-    #[command(after_help = CONFIRM_EXAMPLES)]
-    Confirm(TransactionArgs),
     /// Undo the last transaction that fits here, or all.
-    #[command(after_help = ROLLBACK_EXAMPLES)]
-    Rollback(RollbackArgs),
-    /// Check whether what was applied still holds; exit code 1 when it does not.
-    #[command(after_help = VERIFY_EXAMPLES)]
-    Verify(TransactionArgs),
-    /// Show what is changed now, and since when.
-    #[command(after_help = ACTIVE_EXAMPLES)]
-    Active(StateJsonArgs),
-    /// List all transactions, the newest first, and what became of them.
-    #[command(after_help = HISTORY_EXAMPLES)]
-    History(HistoryArgs),
-    /// List the rules: what they check, what they change, by which source.
-    #[command(after_help = RULES_EXAMPLES)]
-    Rules(RulesArgs),
-    /// Explain a rule: what it checks, why it matters, what it changes, how to undo it.
-    #[command(after_help = EXPLAIN_EXAMPLES)]
-    Explain(ExplainArgs),
+    #[command(after_help = UNDO_EXAMPLES)]
+    Undo(UndoArgs),
+    /// Show what is changed, since when, by whom, whether it still holds, and what was changed before.
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(StatusArgs),
     /// Write the files that keep confirmed settings over the next boot.
     #[command(after_help = PERSIST_EXAMPLES)]
     Persist(PersistArgs),
     /// Reapply kept settings that have drifted; runs at boot.
-    #[command(after_help = BOOT_EXAMPLES)]
+    #[command(hide = true)]
     Boot(BootArgs),
     /// Wait for the confirmation of a transaction, and undo it without.
     #[command(hide = true)]
@@ -153,34 +130,22 @@ pub struct AskRecorded {
 /// `nicety tune plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
+    /// Read recorded hosts instead of this one: files and directories of nicety inspect -o,
+    /// or folders with these.
+    #[arg(value_name = "CAPTURE", conflicts_with_all = ["peer", "window"], help_heading = heading::WHAT)]
+    pub captures: Vec<PathBuf>,
     /// What the rules are asked.
     #[command(flatten)]
     pub ask: Ask,
-    /// Read a recorded host below this directory, or in a captured file, instead of this one.
-    #[arg(long, value_name = "DIR", help_heading = heading::WHAT)]
-    pub sysroot: Option<PathBuf>,
+    /// Compare hosts that share these traits; several with commas [default: cpu,nic,role].
+    #[arg(long, value_name = "TRAITS", value_delimiter = ',', value_parser = words::GROUP_BY, requires = "captures", help_heading = heading::HOW)]
+    pub group_by: Vec<Option<GroupBy>>,
     /// The format on standard output.
     #[command(flatten)]
     pub format: FormatArgs,
-}
-
-/// `nicety tune rules`.
-#[derive(Debug, Args)]
-pub struct RulesArgs {
-    /// The format on standard output.
-    #[command(flatten)]
-    pub format: FormatArgs,
-}
-
-/// `nicety tune explain`.
-#[derive(Debug, Args)]
-pub struct ExplainArgs {
-    /// Id or name of the rule, as in T04 or irq-affinity.
-    #[arg(value_name = "RULE", value_parser = rule, help_heading = heading::WHAT)]
-    pub rule: String,
-    /// The format on standard output.
-    #[command(flatten)]
-    pub format: FormatArgs,
+    /// Write a page of the hosts with filters to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE", requires = "captures", help_heading = heading::OUTPUT)]
+    pub html: Option<PathBuf>,
 }
 
 /// Longest round trip that is believed, in ms: a geostationary satellite takes 600.
@@ -188,7 +153,7 @@ const LONGEST_MS: f64 = 10_000.0;
 
 /// `--rtt`, in ms.
 fn rtt_ms(text: &str) -> Result<f64, String> {
-    let wrong = || format!("{text:?} is no round trip time; write it as 0.2ms, 20ms or 1s");
+    let wrong = || format!("{text:?} is not a round trip time; write it as 0.2ms, 20ms or 1s");
     let (number, factor) = [("us", 0.001), ("ms", 1.0), ("s", 1000.0)]
         .iter()
         .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))
@@ -208,7 +173,7 @@ fn rule(text: &str) -> Result<String, String> {
     match rules.find(|rule| is_named(rule, text)) {
         Some(_) => Ok(text.to_ascii_lowercase()),
         None => Err(format!(
-            "{text:?} is no rule; write ids such as T04 or names such as irq-affinity (nicety tune rules lists all)"
+            "{text:?} is not a rule; write ids such as T04 or names such as irq-affinity (nicety explain T lists all)"
         )),
     }
 }
@@ -222,8 +187,12 @@ pub struct ApplyArgs {
     /// What the rules are asked.
     #[command(flatten)]
     pub ask: Ask,
+    /// Keep what was applied: the transaction that waits, or this one.
+    #[arg(long, value_name = "ID", num_args = 0..=1, help_heading = heading::WHAT, conflicts_with_all =
+        ["plan", "goal", "rtt", "rate", "jumbo_path", "only", "fix_risk", "peer", "window", "confirm_within", "measure"])]
+    pub confirm: Option<Option<u32>>,
     /// Undo everything unless it is confirmed within this time.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = confirm_within, help_heading = heading::HOW)]
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = confirm_within, help_heading = heading::HOW)]
     pub confirm_within: Duration,
     /// Measure this plan of nicety bench before and after, in turn. Keep the changes only if they gain
     /// more than noise explains.
@@ -231,13 +200,13 @@ pub struct ApplyArgs {
     pub measure: Option<PathBuf>,
     /// Compare this number. Default: what the goal says.
     #[arg(
-        long,
-        value_name = "NUMBER",
+        long = "metric",
+        value_name = "NAME",
         requires = "measure",
         value_enum, help_heading = heading::HOW)]
     pub by: Option<By>,
     /// Measure this often before and after.
-    #[arg(long, value_name = "N", default_value_t = 3, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20), help_heading = heading::HOW)]
+    #[arg(long = "repeats", value_name = "N", default_value_t = 3, requires = "measure", value_parser = clap::value_parser!(u32).range(2..=20), help_heading = heading::HOW)]
     pub pairs: u32,
     /// Write the measurements to this directory [default: a new one in runs/].
     #[arg(short, long, value_name = "DIR", requires = "measure", help_heading = heading::OUTPUT)]
@@ -250,12 +219,18 @@ pub struct ApplyArgs {
     pub output: JsonArgs,
 }
 
-/// `nicety tune confirm` and `verify`.
+/// `nicety tune undo`.
 #[derive(Debug, Args)]
-pub struct TransactionArgs {
+pub struct UndoArgs {
     /// Transaction; the last one that fits when left out.
     #[arg(help_heading = heading::WHAT)]
     pub id: Option<u32>,
+    /// Overwrite values that somebody else has set since.
+    #[arg(long, help_heading = heading::HOW)]
+    pub force: bool,
+    /// Undo everything in this network namespace, the newest first; with --json an object for each.
+    #[arg(long, conflicts_with = "id", help_heading = heading::WHAT)]
+    pub all: bool,
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
@@ -264,34 +239,9 @@ pub struct TransactionArgs {
     pub output: JsonArgs,
 }
 
-/// `nicety tune rollback`.
+/// `nicety tune status`.
 #[derive(Debug, Args)]
-pub struct RollbackArgs {
-    /// Which transaction.
-    #[command(flatten)]
-    pub transaction: TransactionArgs,
-    /// Overwrite values that somebody else has set since.
-    #[arg(long, help_heading = heading::HOW)]
-    pub force: bool,
-    /// Undo everything in this network namespace, the newest first; with --json an object for each.
-    #[arg(long, conflicts_with = "id", help_heading = heading::WHAT)]
-    pub all: bool,
-}
-
-/// `nicety tune active`.
-#[derive(Debug, Args)]
-pub struct StateJsonArgs {
-    /// Where the journals are.
-    #[command(flatten)]
-    pub state: StateArgs,
-    /// The format on standard output.
-    #[command(flatten)]
-    pub format: FormatArgs,
-}
-
-/// `nicety tune history`.
-#[derive(Debug, Args)]
-pub struct HistoryArgs {
+pub struct StatusArgs {
     /// Where the journals are.
     #[command(flatten)]
     pub state: StateArgs,
@@ -387,7 +337,7 @@ pub struct GuardArgs {
     pub id: u32,
 }
 
-/// `--confirm-within`: a second to a day.
+/// `--for`: a second to a day.
 fn confirm_within(text: &str) -> Result<Duration, String> {
     time(text, SECOND..=24 * HOUR, "is not between 1s and 1 day")
 }

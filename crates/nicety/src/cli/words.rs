@@ -9,12 +9,14 @@ use nicety_model::finding::{Goal, Risk};
 use nicety_model::fleet::GroupBy;
 use nicety_model::path::VmAccel;
 use nicety_model::plan::Preset;
+use nicety_model::sock::SockTest;
 use nicety_model::stateful::TableStage;
 use nicety_model::{EngineChoice, FateMode, Verdict};
 use nicety_port::probes::Stamps;
 
-use super::soak::SoakFailure;
+use super::load::LoadFailure;
 use super::trace::Only;
+use crate::sock::args::Tests;
 
 /// A word and what it means.
 type Word = (&'static str, &'static str);
@@ -100,8 +102,8 @@ pub const FATE: Words<FateMode> = Words {
     read: own,
 };
 
-/// `--fate` of `nicety soak`.
-pub const SOAK_FATE: Words<FateMode> = Words {
+/// `--fate` of `nicety load`.
+pub const LOAD_FATE: Words<FateMode> = Words {
     known: &[
         ("auto", "Where the kernel can tell, which needs root"),
         ("off", "Never; counters alone say where frames were lost"),
@@ -109,14 +111,14 @@ pub const SOAK_FATE: Words<FateMode> = Words {
     ],
     read: |text| match own::<FateMode>(text) {
         Ok(FateMode::Hops) | Err(_) => Err(format!(
-            "{text:?} is no way to follow frames; write auto, off or drops"
+            "{text:?} is not a way to follow frames; write auto, off or drops"
         )),
         known => known,
     },
 };
 
-/// `--fail-on` of `nicety soak`.
-pub const SOAK_FAILURE: Words<SoakFailure> = Words {
+/// `--fail-on` of `nicety load`.
+pub const LOAD_FAILURE: Words<LoadFailure> = Words {
     known: &[
         ("loss", "A frame was lost in the path"),
         ("gap", "Nothing is known of some of the time"),
@@ -126,9 +128,9 @@ pub const SOAK_FAILURE: Words<SoakFailure> = Words {
         ),
     ],
     read: |text| match text {
-        "loss" => Ok(SoakFailure::Loss),
-        "gap" => Ok(SoakFailure::Gap),
-        "invalid" => Ok(SoakFailure::Invalid),
+        "loss" => Ok(LoadFailure::Loss),
+        "gap" => Ok(LoadFailure::Gap),
+        "invalid" => Ok(LoadFailure::Invalid),
         other => Err(format!(
             "{other:?} is nothing that happens; write loss, gap or invalid"
         )),
@@ -148,6 +150,25 @@ pub const TABLE_STAGE: Words<TableStage> = Words {
             let words = TableStage::WORDS.join(", ");
             format!("{text:?} is nothing to measure; write {words}")
         })
+    },
+};
+
+/// The tests of `nicety sock`.
+pub const SOCK_TESTS: Words<Tests> = Words {
+    known: &[
+        (
+            "tcp_rr",
+            "Requests and responses on one TCP connection per flow",
+        ),
+        ("udp_rr", "The same in UDP datagrams; lost ones are counted"),
+        ("tcp_crr", "Connect, request, response, close"),
+        ("tcp_stream", "Bulk data to the server"),
+        ("tcp_maerts", "Bulk data from the server"),
+        ("udp_stream", "Datagrams to the server"),
+    ],
+    read: |text| {
+        let tests: Result<Vec<SockTest>, String> = text.split(',').map(own).collect();
+        tests.map(Tests)
     },
 };
 
@@ -181,6 +202,7 @@ pub const VERDICT: Words<Verdict> = Words {
         ("wide", "The interval is wider than 5 %"),
         ("late", "The sender missed its schedule"),
         ("unstable", "Measurements contradict each other"),
+        ("faulty", "Frames arrived twice, damaged or reordered"),
         ("coupled", "The path ran inside the sender's system calls"),
         ("noisy", "The machine was not quiet"),
         ("failed", "No result"),
@@ -267,7 +289,7 @@ pub const ACCEL: Words<VmAccel> = Words {
 };
 
 fn accel(text: &str) -> Result<VmAccel, String> {
-    super::parsed(text, "is no accelerator; write auto, kvm or tcg")
+    super::parsed(text, "is not an accelerator; write auto, kvm or tcg")
 }
 
 #[cfg(test)]
@@ -291,6 +313,7 @@ mod tests {
         known(&ENGINE, &engines);
         known(&STAMPS, &["auto", "hardware", "software"]);
         known(&FATE, FateMode::WORDS);
+        known(&SOCK_TESTS, SockTest::WORDS);
         known(&PRESET, Preset::WORDS);
         known(&TABLE_STAGE, TableStage::WORDS);
         known(&VERDICT, Verdict::WORDS);

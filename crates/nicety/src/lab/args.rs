@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use nicety_guests::bundle::{KernelWish, MIRROR, check_mirror};
+use nicety_guests::bundle::KernelWish;
 use nicety_lab::setup::LabRequest;
 use nicety_lab::spec::memory_mib;
 use nicety_model::path::VmAccel;
 
-use crate::cli::output::JsonArgs;
 use crate::cli::{heading, words};
 
 /// The jobs.
@@ -21,14 +20,11 @@ pub enum LabCommand {
     /// Open a terminal in the lab.
     #[command(after_help = SHELL_EXAMPLES)]
     Shell(ShellArgs),
-    /// Boot the lab and leave it running.
-    #[command(after_help = UP_EXAMPLES)]
-    Up(UpArgs),
-    /// End the lab that was left running.
+    /// End the lab that was kept.
     #[command(after_help = DOWN_EXAMPLES)]
     Down,
-    /// Fetch QEMU and the kernel, and print where they are.
-    #[command(after_help = FETCH_EXAMPLES)]
+    /// Fetch QEMU and the kernel, for a machine that will be offline.
+    #[command(hide = true)]
     Fetch(MachineArgs),
 }
 
@@ -42,11 +38,13 @@ The lab needs no root.
 
 Examples:
   nicety lab run -- ip -br link
-  nicety lab up && nicety lab run -- nicety vf list && nicety lab down
+  nicety lab run --keep -- nicety port list    leave it running for the next command
+  nicety lab down
   nicety lab shell";
 
 const RUN_EXAMPLES: &str = "Examples:
   nicety lab run -- ip -br link
+  nicety lab run --keep --memory 8G -- uname -r
   nicety lab run --cpus 4 --memory 8G -- sh -c 'echo 7 > /sys/class/net/eth0/device/sriov_numvfs'
   nicety lab run -- nicety bench plan.toml
   nicety lab run --kernel build/out -- nicety bench plan.toml --json
@@ -57,16 +55,8 @@ const SHELL_EXAMPLES: &str = "Examples:
   nicety lab shell
   nicety lab shell --fresh --cpus 4";
 
-const UP_EXAMPLES: &str = "Examples:
-  nicety lab up
-  nicety lab up --memory 8G -j";
-
 const DOWN_EXAMPLES: &str = "Examples:
   nicety lab down";
-
-const FETCH_EXAMPLES: &str = "Examples:
-  nicety lab fetch
-  nicety lab fetch --mirror http://ftp.de.debian.org/debian";
 
 /// The machine.
 #[derive(Debug, Args)]
@@ -85,12 +75,6 @@ pub struct MachineArgs {
     /// lib/modules/RELEASE. Default: Debian's.
     #[arg(long, value_name = "VERSION|DIR", value_parser = kernel)]
     pub kernel: Option<KernelWish>,
-    /// Keep QEMU and the kernel here. Default: $XDG_CACHE_HOME/nicety, else ~/.cache/nicety.
-    #[arg(long, value_name = "DIR")]
-    pub cache: Option<PathBuf>,
-    /// Fetch them from this Debian mirror.
-    #[arg(long, value_name = "URL", default_value = MIRROR, value_parser = check_mirror)]
-    pub mirror: String,
 }
 
 /// `--kernel`: whether a kernel is there is seen later.
@@ -115,8 +99,6 @@ impl From<&MachineArgs> for LabRequest {
             memory_mib: args.memory,
             accel: args.accel.unwrap_or(VmAccel::Auto),
             kernel: args.kernel.clone(),
-            cache: args.cache.clone(),
-            mirror: args.mirror.clone(),
         }
     }
 }
@@ -130,16 +112,15 @@ pub struct RunArgs {
     /// Let the command write to this directory of the host, made when missing. Default: ./runs.
     #[arg(short, long, value_name = "DIR", help_heading = heading::OUTPUT)]
     pub out: Option<PathBuf>,
-    /// Boot a new lab even when one was left running.
+    /// Boot a new lab even when one was kept.
     #[arg(long, help_heading = heading::GUESTS)]
     pub fresh: bool,
-    /// Pass this variable of the environment too; may be repeated or a list. Always passed: those for
-    /// languages, terminals and nicety.
-    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::HOW)]
-    pub env: Vec<OsString>,
+    /// Leave the lab running for the next lab run or lab shell, until lab down.
+    #[arg(long, conflicts_with_all = ["fresh", "out", "channel"], help_heading = heading::GUESTS)]
+    pub keep: bool,
     /// Make the lab a guest of nicety police: give it this socket of a guest, see nicety guest.
     #[arg(long, value_name = "SOCKET", help_heading = heading::GUESTS)]
-    pub guest_channel: Option<PathBuf>,
+    pub channel: Option<PathBuf>,
     /// The command and its arguments.
     #[arg(required = true, last = true, value_name = "COMMAND", help_heading = heading::WHAT)]
     pub command: Vec<OsString>,
@@ -151,22 +132,7 @@ pub struct ShellArgs {
     /// The machine.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Boot a new lab even when one was left running.
+    /// Boot a new lab even when one was kept.
     #[arg(long, help_heading = heading::GUESTS)]
     pub fresh: bool,
-    /// Pass this variable of the environment too; may be repeated or a list. Always passed: those for
-    /// languages, terminals and nicety.
-    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::HOW)]
-    pub env: Vec<OsString>,
-}
-
-/// `nicety lab up`.
-#[derive(Debug, Args)]
-pub struct UpArgs {
-    /// The machine.
-    #[command(flatten)]
-    pub machine: MachineArgs,
-    /// JSON or text.
-    #[command(flatten)]
-    pub output: JsonArgs,
 }

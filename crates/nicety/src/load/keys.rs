@@ -9,7 +9,6 @@ use nicety_model::Fps;
 use nicety_port::Stop;
 use nicety_report::load::{Dial, Turned};
 
-use super::Rate;
 use crate::exit::Failure;
 use crate::output;
 use crate::signals::{INTERRUPTED, Signals};
@@ -180,3 +179,6 @@ fn listen(shared: &Shared, mut events: Events) {
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// The rate, where nothing pauses.
+type Rate = Option<Fps>;

@@ -9,7 +9,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/ru
 
 #[test]
 fn the_reference_of_rules_is_theirs() {
-    let text = rules::page(&catalogue::rules(None));
+    let text = rules::page(&catalogue::rules());
     if std::env::var_os("NICETY_UPDATE_GOLDEN").is_some_and(|value| value == "1") {
         fs::write(FILE, text).unwrap();
         return;

@@ -1,21 +1,17 @@
 //! `nicety police bill`: what tenants have used in a month.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::net::UdpSocket;
 use std::ops::Range;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::anyhow;
-use nicety_history::{Caution, Environment, History, HistoryError, has_password};
+use nicety_history::{Caution, History, HistoryError, has_password};
 use nicety_model::SCHEMA;
 use nicety_model::bill::{Bill, Month, SLOT_SECONDS, Samples, UsageRow};
 use nicety_police::bill::{Grouped, statement};
 use nicety_policed::bills;
-use nicety_report::{bill, ipfix, plural};
+use nicety_report::bill;
 
-use crate::cli::police::{BillArgs, FlowsTo};
+use crate::cli::police::BillArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
@@ -25,19 +21,16 @@ pub fn run(args: &BillArgs) -> Result<Exit, Failure> {
     let now = seconds(SystemTime::now());
     let month = args.month.unwrap_or_else(|| Month::at(now));
     let time = month.seconds();
-    let rows = rows(store.as_ref(), args, month)?;
+    let rows = rows(&store, args, month)?;
     if rows.is_empty() {
         output::say(&format!(
-            "nothing is kept of {month}; [bills] in the policy makes the daemon keep it"
+            "no samples for {month}: is [bills] in the policy? The first sample takes a minute"
         ));
-    }
-    if let Some(to) = &args.ipfix {
-        send(to, &rows)?;
     }
     match args.samples {
         true => show_samples(args, &rows, (&place, &time))?,
         false => {
-            let grouped = if args.by_host {
+            let grouped = if args.group_by.is_some() {
                 Grouped::ByHost
             } else {
                 Grouped::ByTenant
@@ -57,7 +50,7 @@ pub fn run(args: &BillArgs) -> Result<Exit, Failure> {
 }
 
 /// What the store has of the tenants that are asked for, oldest first.
-fn rows(store: &dyn History, args: &BillArgs, month: Month) -> Result<Vec<UsageRow>, Failure> {
+fn rows(store: &History, args: &BillArgs, month: Month) -> Result<Vec<UsageRow>, Failure> {
     let mut tenants = args.tenants.clone();
     tenants.sort();
     tenants.dedup();
@@ -101,13 +94,13 @@ fn show_samples(
 }
 
 /// The store that is asked for, or the daemon's own.
-fn open(args: &BillArgs) -> Result<(Box<dyn History>, String), Failure> {
+fn open(args: &BillArgs) -> Result<(History, String), Failure> {
     let own = || Ok::<_, Failure>(bills::file(&args.state.police()?));
     let place = args.store.clone().map_or_else(own, Ok)?;
     if place.to_str().is_some_and(has_password) {
         output::tell(&format!("nicety: {}", Caution::PasswordInArguments));
     }
-    let store = nicety_history::open(&place, &Environment::of_process(), false);
+    let store = nicety_history::open(&place, false);
     let store = store.map_err(|error| match error {
         HistoryError::Missing { place } => Failure::environment(anyhow!(
             "nothing is kept at {place}; add [bills] to the policy and reload it, or name another with --store"
@@ -119,52 +112,6 @@ fn open(args: &BillArgs) -> Result<(Box<dyn History>, String), Failure> {
     }
     let place = store.place();
     Ok((store, place))
-}
-
-/// Sends the samples as flows, or writes them to a file.
-fn send(to: &FlowsTo, rows: &[UsageRow]) -> Result<(), Failure> {
-    let messages = ipfix::messages(rows, seconds(SystemTime::now()));
-    let said = match to {
-        FlowsTo::Udp(address) => {
-            let failed = |error| Failure::environment(anyhow!("cannot send to {address}: {error}"));
-            let here = if address.is_ipv4() {
-                "0.0.0.0:0"
-            } else {
-                "[::]:0"
-            };
-            let socket = UdpSocket::bind(here).map_err(failed)?;
-            socket.connect(address).map_err(failed)?;
-            for message in &messages {
-                socket.send(message).map_err(failed)?;
-                // A collector on a small buffer loses what comes faster.
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            format!("sent to {address}")
-        }
-        FlowsTo::File(file) => {
-            write(file, &messages)?;
-            format!("written to {}", file.display())
-        }
-    };
-    output::say(&format!(
-        "{} in {} {said}",
-        plural(2 * rows.len(), "flow"),
-        plural(messages.len(), "message")
-    ));
-    Ok(())
-}
-
-fn write(file: &Path, messages: &[Vec<u8>]) -> Result<(), Failure> {
-    let made = OpenOptions::new().write(true).create_new(true).open(file);
-    let written = made.and_then(|mut made| {
-        messages
-            .iter()
-            .try_for_each(|message| made.write_all(message))
-    });
-    written.map_err(|error| {
-        let file = file.display();
-        Failure::usage(anyhow!("cannot write {file}: {error}; name a new file"))
-    })
 }
 
 fn names(rows: &[UsageRow]) -> Vec<String> {

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use nicety_cluster::{Forgotten, Settings};
 use nicety_police::cluster::View;
 use nicety_police::cluster::status::ClusterState;
+use nicety_policed::etcd::{Forgotten, Settings};
 use nicety_policed::{PolicyFile, cluster};
 use nicety_report::police;
 
@@ -18,7 +18,7 @@ use crate::output;
 /// Prints every tenant of every host.
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
     let settings = settings(args.policy.as_deref(), &args.state)?;
-    let changes = nicety_cluster::look(&settings).map_err(Failure::environment)?;
+    let changes = nicety_policed::etcd::look(&settings).map_err(Failure::environment)?;
     let mut view = View::default();
     view.take(&changes);
     let state = ClusterState::of(&view);
@@ -32,7 +32,7 @@ pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
 pub fn forget(args: &ForgetArgs) -> Result<Exit, Failure> {
     let settings = settings(args.policy.as_deref(), &args.state)?;
     let host = &args.host;
-    let forgotten = nicety_cluster::forget(&settings, host).map_err(Failure::environment)?;
+    let forgotten = nicety_policed::etcd::forget(&settings, host).map_err(Failure::environment)?;
     let why = match forgotten {
         Forgotten::Done => {
             output::say(&format!(

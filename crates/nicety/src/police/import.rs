@@ -12,7 +12,7 @@ use nicety_policed::adopt::Host;
 use crate::cli::police::ImportArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::vf::named;
+use crate::port::named;
 
 /// Runs the command.
 pub fn run(args: &ImportArgs) -> Result<Exit, Failure> {
@@ -26,7 +26,7 @@ pub fn run(args: &ImportArgs) -> Result<Exit, Failure> {
     if args.output.json {
         output::print_json(&report)?;
     } else if report.has_senders() {
-        let policy = report.policy(args.capacity);
+        let policy = report.policy(args.rate);
         match args.out.as_deref() {
             Some(file) if file != Path::new("-") => write(file, &policy)?,
             _ => output::print(&policy)?,

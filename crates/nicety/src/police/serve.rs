@@ -40,7 +40,7 @@ struct LiveUpdate<'a> {
     /// How long ago that was, in seconds.
     age_s: f64,
     state: &'a State,
-    /// What keeps each tenant from more, as `nicety police explain` says it.
+    /// What keeps each tenant from more, as `nicety police status` says it.
     held_by: Vec<String>,
     history: Vec<&'a HistoryPoint>,
 }

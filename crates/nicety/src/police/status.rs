@@ -1,4 +1,4 @@
-//! `nicety police status`, `explain` and `reload`: what the daemon has written down, and what it
+//! `nicety police status` and `reload`: what the daemon has written down, and what it
 //! answers.
 
 use anyhow::anyhow;
@@ -7,35 +7,35 @@ use nicety_policed::client;
 use nicety_report::{plural, police};
 
 use super::cluster;
-use crate::cli::police::{AskArgs, ExplainArgs, PokeArgs, StatusArgs};
+use crate::cli::output::Format;
+use crate::cli::police::{AskArgs, PokeArgs, StatusArgs};
 use crate::cli::state::StateArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Prints the state of everybody.
+/// Prints the state of everybody, or of one.
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
     if args.cluster {
         return cluster::status(args);
     }
     let state = read(&args.state)?;
-    output::page(&args.format, &state, || police::status(&state))?;
+    match &args.name {
+        Some(name) => explain(&state, name, args.format.format() == Format::Json)?,
+        None => output::page(&args.format, &state, || police::status(&state))?,
+    }
     Ok(Exit::Done)
 }
 
 /// Prints one tenant, or a port and its tenant, in one line.
-pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
-    let state = read(&args.ask.state)?;
-    let explained = client::find(&state, &args.name)?;
-    match args.ask.output.json {
-        true => output::print_json(&explained)?,
-        false => {
-            let cluster = state.cluster.as_ref();
-            let share = cluster.and_then(|of| police::cluster_share(of, &explained.tenant.tenant));
-            let share = share.map_or_else(String::new, |share| format!("{share}\n"));
-            output::print(&format!("{explained}\n{share}"))?;
-        }
+fn explain(state: &State, name: &str, json: bool) -> Result<(), Failure> {
+    let explained = client::find(state, name)?;
+    if json {
+        return output::print_json(&explained);
     }
-    Ok(Exit::Done)
+    let cluster = state.cluster.as_ref();
+    let share = cluster.and_then(|of| police::cluster_share(of, &explained.tenant.tenant));
+    let share = share.map_or_else(String::new, |share| format!("{share}\n"));
+    output::print(&format!("{explained}\n{share}"))
 }
 
 /// Has the daemon take its policy as the file is now.
@@ -48,7 +48,7 @@ pub fn reload(args: &AskArgs) -> Result<Exit, Failure> {
     if let Some(why) = report.why {
         return Err(Failure {
             exit: Exit::Negative,
-            error: anyhow!("the old policy goes on: {why}"),
+            error: anyhow!("policy not reloaded: {why}"),
         });
     }
     output::say(&format!(

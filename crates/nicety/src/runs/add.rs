@@ -18,7 +18,7 @@ use crate::output;
 
 /// Keeps each directory in a transaction of its own: one that cannot be read keeps no other
 /// from being kept.
-pub fn run(store: &mut dyn History, args: &AddArgs) -> Result<Exit, Failure> {
+pub fn run(store: &mut History, args: &AddArgs) -> Result<Exit, Failure> {
     let mut refused = Vec::new();
     for dir in &args.dirs {
         match keep(store, dir, &args.labels) {
@@ -48,7 +48,7 @@ pub fn run(store: &mut dyn History, args: &AddArgs) -> Result<Exit, Failure> {
 }
 
 /// Keeps a directory, and says as what.
-pub fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<String, Failure> {
+pub fn keep(store: &mut History, dir: &Path, labels: &[String]) -> Result<String, Failure> {
     let files = nicety_store::read_files(dir).map_err(Failure::usage)?;
     let contents = RunContents::from_files(dir, &files).map_err(Failure::usage)?;
     let run = assemble::run(contents)
@@ -75,7 +75,7 @@ pub fn keep(store: &mut dyn History, dir: &Path, labels: &[String]) -> Result<St
 }
 
 /// Marks where the throughput of a run's cells changes over all runs.
-fn mark(store: &mut dyn History, figures: &[Figure]) -> Result<(), Failure> {
+fn mark(store: &mut History, figures: &[Figure]) -> Result<(), Failure> {
     let followed = figures.iter().filter(|f| f.metric == Metric::Throughput);
     for figure in followed {
         let judge = |points| levels::marks(&trend::comparable(&figure.cell, points));

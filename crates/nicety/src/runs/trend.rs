@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 
 /// Shows the trend.
-pub fn run(store: &dyn History, args: &TrendArgs) -> Result<Exit, Failure> {
+pub fn run(store: &History, args: &TrendArgs) -> Result<Exit, Failure> {
     let of_goal = |cell: &str| OfGoal::read(cell).is_some();
     let (of_goals, own): (Vec<String>, Vec<String>) =
         store.cells()?.into_iter().partition(|cell| of_goal(cell));
@@ -67,7 +67,7 @@ struct Followed {
 }
 
 impl Followed {
-    fn of(store: &dyn History, cell: &str, args: &TrendArgs) -> Result<Self, Failure> {
+    fn of(store: &History, cell: &str, args: &TrendArgs) -> Result<Self, Failure> {
         let asked = args.goal.as_deref();
         let own = match (OfGoal::read(cell), asked) {
             (Some(of), None) => {
@@ -91,7 +91,7 @@ impl Followed {
         let newest = points(store, own, args)?.pop();
         let newest = newest.ok_or_else(|| unknown(own, args))?.point.id;
         let run = read(store, newest)?;
-        let summary = run.summary.iter().find(|summary| summary.cell == own);
+        let summary = run.cells.iter().find(|summary| summary.cell == own);
         let goals = summary.map_or(&[][..], |summary| &summary.goals);
         let Some(asked) = asked else {
             return Ok(strictest(goals.first().map(|goal| goal.goal.clone())));
@@ -119,7 +119,7 @@ impl Followed {
 }
 
 /// A cell's numbers in the runs that are looked at.
-fn points(store: &dyn History, cell: &str, args: &TrendArgs) -> Result<Vec<HistoryPoint>, Failure> {
+fn points(store: &History, cell: &str, args: &TrendArgs) -> Result<Vec<HistoryPoint>, Failure> {
     let mut points = store.points(cell, args.metric)?;
     let label = args.label.as_ref();
     points.retain(|point| label.is_none_or(|label| point.point.labels.contains(label)));

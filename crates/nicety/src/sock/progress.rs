@@ -4,11 +4,11 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use nicety_account::workload::Step;
 use nicety_model::counted::plural;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::SockResult;
 use nicety_runner::sock::{Event, Request};
-use nicety_workload::Step;
 
 use crate::output;
 

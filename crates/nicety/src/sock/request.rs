@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
+use nicety_account::workload::Steps;
 use nicety_model::SCHEMA;
 use nicety_model::plan::HowOften;
 use nicety_model::sock::{Ending, Family, SockReport, SockSpec, SockTest};
@@ -11,7 +12,6 @@ use nicety_runner::sock::local::{self, Way};
 use nicety_runner::sock::series;
 use nicety_runner::sock::workers::threads_on;
 use nicety_socket::{Token, check_cpus};
-use nicety_workload::Steps;
 
 use crate::cli::output::FormatArgs;
 use crate::exit::{Exit, Failure};
@@ -46,30 +46,15 @@ pub struct Request {
 }
 
 /// Checks everything that can be checked before anything is made.
-pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
-    let sizes = match args.message_bytes.as_slice() {
-        [] => vec![test.default_message_bytes()],
-        sizes => sizes.to_vec(),
-    };
+pub fn read(tests: &[SockTest], args: &TestArgs) -> Result<Request, Failure> {
     let most = args.parallel.iter().copied().max().unwrap_or(1);
     let pairs = match args.saturate {
         true => vec![if most > 1 { most } else { PAIRS }],
         false => args.parallel.clone(),
     };
     let mut asks = Vec::new();
-    for message_bytes in sizes {
-        for parallel in &pairs {
-            let ask = SockSpec {
-                message_bytes,
-                parallel: *parallel,
-                rate_per_s: args.rate,
-                zero_copy: args.zerocopy,
-                offload: !args.no_offload,
-                ..SockSpec::new(test, args.time)
-            };
-            ask.check().map_err(Failure::usage)?;
-            asks.push(ask);
-        }
+    for test in tests {
+        asks.extend(each(*test, &pairs, args)?);
     }
     for cpus in [&args.pin, &args.server_pin] {
         check_cpus(cpus).map_err(Failure::usage)?;
@@ -87,7 +72,7 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
     let steps = steps.map_err(|e| Failure::usage(anyhow!("--confidence: {e}")))?;
     let server = match &args.to {
         Some(to) => {
-            let token = token::given(args.token.as_ref(), args.token_file.as_deref())?;
+            let token = token::given(args.token_file.as_deref())?;
             let token = token.ok_or_else(|| Failure::usage(anyhow!(token::MISSING)))?;
             Place::Remote(to.clone(), token)
         }
@@ -114,6 +99,45 @@ pub fn read(test: SockTest, args: &TestArgs) -> Result<Request, Failure> {
         format: args.format,
         out: args.out.clone(),
     })
+}
+
+/// A test with each message size and number of flows.
+fn each(test: SockTest, pairs: &[u32], args: &TestArgs) -> Result<Vec<SockSpec>, Failure> {
+    fits(test, args).map_err(|what| Failure::usage(anyhow!(what)))?;
+    let sizes = match args.message_bytes.as_slice() {
+        [] => vec![test.default_message_bytes()],
+        sizes => sizes.to_vec(),
+    };
+    let mut asks = Vec::new();
+    for message_bytes in sizes {
+        for parallel in pairs {
+            let ask = SockSpec {
+                message_bytes,
+                parallel: *parallel,
+                rate_per_s: args.rate,
+                zero_copy: args.zerocopy,
+                offload: !args.no_offload,
+                ..SockSpec::new(test, args.time)
+            };
+            ask.check().map_err(Failure::usage)?;
+            asks.push(ask);
+        }
+    }
+    Ok(asks)
+}
+
+/// Whether the options mean something to the test.
+fn fits(test: SockTest, args: &TestArgs) -> Result<(), String> {
+    let tcp_stream = matches!(test, SockTest::TcpStream | SockTest::TcpMaerts);
+    let (option, tests) = match test {
+        _ if args.zerocopy && !tcp_stream => ("--zerocopy", "tcp_stream or tcp_maerts"),
+        SockTest::UdpStream => return Ok(()),
+        _ if args.no_offload => ("--no-offload", "udp_stream"),
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "{option} does nothing for {test}; leave it out or run {tests} alone"
+    ))
 }
 
 /// Runs the tests and prints what came out.

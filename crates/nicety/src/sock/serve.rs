@@ -1,6 +1,6 @@
 //! `nicety sock serve`: the far end.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use anyhow::anyhow;
 use nicety_runner::sock::workers::threads_on;
@@ -15,7 +15,7 @@ use super::token;
 
 /// Serves until Ctrl-C.
 pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
-    let given = token::given(args.token.as_ref(), args.token_file.as_deref())?;
+    let given = token::given(args.token_file.as_deref())?;
     let token = match &given {
         Some(token) => token.clone(),
         None => Token::random().map_err(|error| {
@@ -23,7 +23,7 @@ pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
         })?,
     };
     let server = Server::bind(ServerConfig {
-        listen: SocketAddr::new(args.listen, args.port),
+        listen: args.listen,
         token: token.clone(),
         threads: threads_on(args.threads, &args.pin),
     })
@@ -45,7 +45,7 @@ pub fn run(args: &ServeArgs, signals: &Signals) -> Result<Exit, Failure> {
         None => token.text(),
     };
     output::tell(&format!(
-        "on the other host: NICETY_TOKEN={shown} nicety sock tcp_rr --to {host}:{}",
+        "on the other host: NICETY_TOKEN={shown} nicety sock tcp_rr {host}:{}",
         address.port()
     ));
     server.run(signals.stop().flag(), &|line| output::say(line));

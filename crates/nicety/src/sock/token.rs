@@ -11,16 +11,14 @@ use crate::token_file;
 /// Names the token; unlike an argument it is no other user's to read (proc_pid_environ(5)).
 const VARIABLE: &str = "NICETY_TOKEN";
 /// What to say where a server is named and no token is.
-pub const MISSING: &str = "--to needs the token that the server printed; set NICETY_TOKEN, or give --token-file FILE or --token TOKEN";
+pub const MISSING: &str =
+    "HOST needs the token that its server printed; set NICETY_TOKEN, or give --token-file FILE";
 
-/// The argument, else what the file holds, else the variable.
+/// What the file holds, else the variable.
 ///
 /// # Errors
 /// When the file cannot be read, is not the user's alone, or something is no token.
-pub fn given(argument: Option<&Token>, file: Option<&Path>) -> Result<Option<Token>, Failure> {
-    if let Some(token) = argument {
-        return Ok(Some(token.clone()));
-    }
+pub fn given(file: Option<&Path>) -> Result<Option<Token>, Failure> {
     if let Some(file) = file {
         return token_file::read("--token-file", file).map(Some);
     }

@@ -8,7 +8,7 @@ use nicety_report::plural;
 use nicety_tuner::advice::{self, AdviceRequest};
 use nicety_tuner::{Transaction, Work, apply};
 
-use super::{events, measure};
+use super::{events, finish, measure};
 use crate::cli::tune::ApplyArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -16,6 +16,9 @@ use crate::output;
 /// Runs the command.
 pub fn run(args: &ApplyArgs) -> Result<Exit, Failure> {
     let work = args.state.begin()?;
+    if let Some(id) = args.confirm {
+        return finish::confirm(&work, id, args.output.json);
+    }
     let request = AdviceRequest::from(&args.ask);
     let advice = match &args.plan {
         Some(path) => advice::read_plan(path, &request, Some(&work.boot_id))?,
@@ -66,7 +69,7 @@ fn show(
         output::print(&lines.collect::<String>())?;
     }
     output::say(&format!(
-        "transaction {id}: {} changed; undone in {seconds} s unless you run: nicety tune confirm {id}{state}",
+        "transaction {id}: {} changed; undone in {seconds} s unless you run: nicety tune apply --confirm {id}{state}",
         plural(changes.len(), "setting")
     ));
     Ok(Exit::Done)

@@ -45,7 +45,7 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     }
     let id = commit(&work, &changes.iter().collect::<Vec<_>>())?;
     output::say(&format!(
-        "transaction {id}: {} changed; nicety tune rollback {id} undoes it",
+        "transaction {id}: {} changed; nicety tune undo {id} undoes it",
         plural(changes.len(), "setting")
     ));
     Ok(exit)

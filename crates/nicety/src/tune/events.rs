@@ -13,7 +13,7 @@ pub fn say(event: TuneEvent) {
         TuneEvent::GoneWithBoot { id } => format!("transaction {id}: gone with the last boot"),
         TuneEvent::InNamespace { id, netns } => format!(
             "transaction {id} was left behind in another network namespace (inode {netns}); \
-             run nicety tune rollback {id} there"
+             run nicety tune undo {id} there"
         ),
         TuneEvent::Recovered {
             id,

@@ -1,13 +1,16 @@
-//! `nicety tune fleet`: many recorded hosts, side by side.
+//! `nicety tune plan` of many recorded hosts, side by side.
+
+use std::path::PathBuf;
 
 use anyhow::anyhow;
 use indicatif::ProgressBar;
-use nicety_model::fleet::{FleetReport, UnreadCapture};
+use nicety_host::captures;
+use nicety_model::fleet::{FleetReport, GroupBy, UnreadCapture};
 use nicety_report::{html, json, plural, tables_csv};
 use nicety_tuner::advice::AdviceRequest;
 use nicety_tuner::fleet::{FleetEvent, compare};
 
-use crate::cli::tune::fleet::FleetArgs;
+use crate::cli::tune::PlanArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::report::{prints, write};
@@ -15,10 +18,23 @@ use crate::report::{prints, write};
 /// Captures that cannot be read and older ones are named up to this number; the report counts them all.
 const NAMED: usize = 10;
 
-/// Runs the command.
-pub fn run(args: &FleetArgs) -> Result<Exit, Failure> {
+/// What siblings share where nothing is asked for.
+const TRAITS: [GroupBy; 3] = [GroupBy::Cpu, GroupBy::Nic, GroupBy::Role];
+
+/// Whether hosts are to be compared: one alone has a plan of its own.
+pub fn is_meant(args: &PlanArgs) -> bool {
+    let folder = |path: &PathBuf| path.is_dir() && !captures::is_record(path);
+    let compares = args.html.is_some() || !args.group_by.is_empty();
+    compares || args.captures.len() > 1 || args.captures.iter().any(folder)
+}
+
+/// Compares them.
+pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let request = AdviceRequest::from(&args.ask);
-    let by: Vec<_> = args.group_by.iter().copied().flatten().collect();
+    let by: Vec<GroupBy> = match args.group_by.as_slice() {
+        [] => TRAITS.to_vec(),
+        asked => asked.iter().copied().flatten().collect(),
+    };
     let mut progress = Progress::default();
     let fleet = compare(&args.captures, &request, &by, &mut |event| {
         progress.on(&event);
@@ -26,7 +42,7 @@ pub fn run(args: &FleetArgs) -> Result<Exit, Failure> {
     progress.end();
     if fleet.hosts.is_empty() {
         return Err(Failure::usage(anyhow!(
-            "no capture could be read; make one with nicety inspect --capture FILE"
+            "no capture could be read; make one with nicety inspect -o HOST.json"
         )));
     }
     about_captures(&fleet);

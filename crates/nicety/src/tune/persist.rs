@@ -56,7 +56,7 @@ fn show(report: &PersistReport, args: &PersistArgs) -> Result<(), Failure> {
     output::print(&text)?;
     match report.transaction {
         Some(id) => output::say(&format!(
-            "transaction {id}: nicety tune rollback {id} undoes it"
+            "transaction {id}: nicety tune undo {id} undoes it"
         )),
         None if args.dry_run => {}
         None if args.remove => output::say("nothing is kept"),

@@ -35,7 +35,7 @@ impl FromStr for ListenAt {
         }
         text.parse().map(Self::Tcp).map_err(|_| {
             format!(
-                "{text:?} is no address with a port; write one as in 127.0.0.1:9471, [::]:9471 or unix:/run/nicety/http.sock"
+                "{text:?} is not an address with a port; write one as in 127.0.0.1:9471, [::]:9471 or unix:/run/nicety/http.sock"
             )
         })
     }

@@ -96,12 +96,13 @@ impl Tls {
 impl Files {
     /// The pair, or which file is wrong, why, and what to do.
     fn read(&self) -> Result<CertifiedKey, String> {
-        let certificate =
-            |why: &str| format!("--listen-cert {}: {why}", self.certificate.display());
-        let key = |why: &str| format!("--listen-key {}: {why}", self.key.display());
+        let certificate = |why: &str| format!("cert {}: {why}", self.certificate.display());
+        let key = |why: &str| format!("key {}: {why}", self.key.display());
         let bytes = regular::read(&self.certificate, LONGEST);
         let bytes = bytes.map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput => certificate("it is no regular file; give a file in PEM"),
+            io::ErrorKind::InvalidInput => {
+                certificate("it is not a regular file; give a file in PEM")
+            }
             _ => certificate(&error.to_string()),
         })?;
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
@@ -114,9 +115,7 @@ impl Files {
         let private = private.map_err(|_| key("it holds no private key; give a file in PEM"))?;
         CertifiedKey::from_der(chain, private, &ring::default_provider()).map_err(|error| {
             match error {
-                rustls::Error::InconsistentKeys(_) => {
-                    key("it is not the key of the certificate of --listen-cert")
-                }
+                rustls::Error::InconsistentKeys(_) => key("it is not the key of the certificate"),
                 other => key(&other.to_string()),
             }
         })

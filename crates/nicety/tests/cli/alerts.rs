@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::dashboards::known_metrics;
-use crate::exports::has;
+use crate::harness::installed;
 
 const RULES: &str = include_str!("../../../../packaging/alerts/nicety.rules.yml");
 const UNIT_TESTS: &str = include_str!("../../../../packaging/alerts/nicety.rules.test.yml");
@@ -41,9 +41,8 @@ fn every_alert_says_what_to_do_and_has_a_test() {
 }
 
 /// What promtool says to `words` and the file `name` of the package; `None` where it is not installed.
-fn promtool(test: &str, words: &[&str], name: &str) -> Option<std::process::Output> {
-    if !has("promtool") {
-        println!("SKIP {test}: no promtool here; on Debian: apt-get install prometheus");
+fn promtool(words: &[&str], name: &str) -> Option<std::process::Output> {
+    if !installed("promtool", "prometheus") {
         return None;
     }
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../packaging/alerts");
@@ -54,8 +53,7 @@ fn promtool(test: &str, words: &[&str], name: &str) -> Option<std::process::Outp
 
 #[test]
 fn promtool_finds_no_fault_in_the_alerts() {
-    let test = "promtool_finds_no_fault_in_the_alerts";
-    let Some(said) = promtool(test, &["check", "rules"], "nicety.rules.yml") else {
+    let Some(said) = promtool(&["check", "rules"], "nicety.rules.yml") else {
         return;
     };
     assert!(said.status.success(), "{said:?}");
@@ -68,8 +66,7 @@ fn promtool_finds_no_fault_in_the_alerts() {
 
 #[test]
 fn alerts_fire_when_they_should_and_only_then() {
-    let test = "alerts_fire_when_they_should_and_only_then";
-    let Some(said) = promtool(test, &["test", "rules"], "nicety.rules.test.yml") else {
+    let Some(said) = promtool(&["test", "rules"], "nicety.rules.test.yml") else {
         return;
     };
     assert!(said.status.success(), "{said:?}");
@@ -77,9 +74,7 @@ fn alerts_fire_when_they_should_and_only_then() {
 
 #[test]
 fn amtool_finds_no_fault_in_the_routes() {
-    let test = "amtool_finds_no_fault_in_the_routes";
-    if !has("amtool") {
-        println!("SKIP {test}: no amtool here; on Debian: apt-get install prometheus-alertmanager");
+    if !installed("amtool", "prometheus-alertmanager") {
         return;
     }
     let amtool = |words: &[&str]| {

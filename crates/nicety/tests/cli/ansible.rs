@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use nicety_host::child;
 use tempfile::TempDir;
 
 use crate::dashboards;
-use crate::harness::{NICETY, own_mounts, root};
+use crate::harness::{Ends, NICETY, as_root, own_mounts, ready, skip};
 use crate::lab::Lab;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -23,9 +21,9 @@ fn playbook() -> PathBuf {
 
 /// Three hosts, and the controller's namespace and files.
 struct Fleet {
+    hosts: Ends,
     lab: Lab,
     dir: TempDir,
-    hosts: Child,
 }
 
 /// What a playbook said, and how each host counted.
@@ -44,9 +42,8 @@ impl Played {
 
 impl Fleet {
     /// Says `SKIP` where something is missing.
-    fn new(test: &str) -> Option<Self> {
-        if !root() {
-            println!("SKIP {test}: sshd lets others log in for root only");
+    fn new() -> Option<Self> {
+        if !as_root("sshd lets others log in for root only") {
             return None;
         }
         for need in [
@@ -55,17 +52,17 @@ impl Fleet {
             Path::new("/usr/bin/python3"),
         ] {
             if !need.exists() {
-                println!(
-                    "SKIP {test}: no {}; scripts/setup.sh test installs it",
+                skip(format_args!(
+                    "no {}; scripts/setup.sh test installs it",
                     need.display()
-                );
+                ));
                 return None;
             }
         }
-        if !own_mounts(test) {
+        if !own_mounts() {
             return None;
         }
-        let lab = Lab::with(test, "set -e")?;
+        let lab = Lab::with("set -e")?;
         let dir = tempfile::tempdir().unwrap();
         let collections = dir.path().join("collections/ansible_collections/nicety");
         fs::create_dir_all(&collections).unwrap();
@@ -80,14 +77,9 @@ impl Fleet {
                 concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/ansible.sh"),
             ])
             .arg(dir.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut hosts = child::spawn(hosts).unwrap();
-        let mut said = String::new();
-        let stdout = hosts.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut said).unwrap();
-        assert_eq!(said, "ready\n", "the hosts did not start");
-        Some(Self { lab, dir, hosts })
+            .stdin(Stdio::piped());
+        let hosts = ready(hosts);
+        Some(Self { hosts, lab, dir })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -164,9 +156,7 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         // Its input ends, and with the script all hosts do.
-        drop(self.hosts.stdin.take());
-        let _ = self.hosts.kill();
-        let _ = self.hosts.wait();
+        drop(self.hosts.0.stdin.take());
     }
 }
 
@@ -175,9 +165,7 @@ const OURS: &str = "executable: \"{{ nicety_executable }}\", state_dir: \"{{ nic
 
 #[test]
 fn a_fleet_is_tuned_and_a_lost_host_comes_back_by_itself() {
-    let Some(fleet) = Fleet::new("a_fleet_is_tuned_and_a_lost_host_comes_back_by_itself") else {
-        return;
-    };
+    let Some(fleet) = Fleet::new() else { return };
     // The host that will be lost goes first: the playbook stops there.
     let canary = |within: u32, more: &[&str]| {
         let within = format!("confirm_within={within}");
@@ -248,11 +236,7 @@ fn a_fleet_is_tuned_and_a_lost_host_comes_back_by_itself() {
 
 #[test]
 fn a_policy_is_replaced_whole_or_not_at_all_and_a_loss_is_a_failure() {
-    let Some(fleet) =
-        Fleet::new("a_policy_is_replaced_whole_or_not_at_all_and_a_loss_is_a_failure")
-    else {
-        return;
-    };
+    let Some(fleet) = Fleet::new() else { return };
     // A program that measures a loss, which a real one does not do on demand.
     let fake = fleet.path("fake");
     let script = format!(
@@ -315,9 +299,7 @@ fn a_module_takes_the_options_that_it_shows() {
     let doc = dashboards::tool("ansible", "ansible-doc");
     if !doc.exists() {
         let doc = doc.display();
-        println!(
-            "SKIP a_module_takes_the_options_that_it_shows: no {doc}; scripts/setup.sh test installs it"
-        );
+        skip(format_args!("no {doc}; scripts/setup.sh test installs it"));
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -39,6 +39,7 @@ HOST
 printf '[fleet]\n' >"$dir/inventory"
 for n in 1 2 3; do
     ssh-keygen -q -t ed25519 -N '' -f "$dir/hostkey$n"
+    # A shell that is not the first one does not read what root's own shells do at their start.
     cat >"$dir/sshd$n" <<SSHD
 ListenAddress 192.0.2.$n
 HostKey $dir/hostkey$n
@@ -49,6 +50,7 @@ UsePAM no
 PermitRootLogin prohibit-password
 PasswordAuthentication no
 Subsystem sftp internal-sftp
+SetEnv SHLVL=2
 SSHD
     mkdir "$dir/state$n"
     setpriv --pdeathsig KILL unshare -n -m -p --fork --kill-child sh "$dir/host.sh" "$n" "$dir" </dev/null >"$dir/host$n.log" 2>&1 &

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Ended, NICETY, nicety, once};
+use crate::harness::{Ended, NICETY, nicety, skip};
 use crate::made::Made;
 
 const GOOD: [f64; 3] = [100_000.0, 100_400.0, 99_700.0];
@@ -40,9 +40,6 @@ fn bisect(dir: &Path, words: &[&str], command: &str) -> Ended {
 
 #[test]
 fn a_revision_is_good_bad_or_cannot_be_told() {
-    if !once("a_revision_is_good_bad_or_cannot_be_told") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     runs(dir.path());
     for (like, code, side) in [("like-good", 0, "good"), ("like-bad", 1, "bad")] {
@@ -98,14 +95,9 @@ fn a_revision_is_good_bad_or_cannot_be_told() {
 /// `git` in a directory.
 fn git(dir: &Path, words: &[&str]) -> String {
     let said = Command::new("git")
-        .args([
-            "-c",
-            "user.name=n",
-            "-c",
-            "user.email=n@example.org",
-            "-c",
-            "init.defaultBranch=main",
-        ])
+        .args(crate::harness::words(
+            "-c user.name=n -c user.email=n@example.org -c init.defaultBranch=main",
+        ))
         .args(words)
         .current_dir(dir)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -117,12 +109,8 @@ fn git(dir: &Path, words: &[&str]) -> String {
 
 #[test]
 fn git_finds_the_first_bad_revision() {
-    let test = "git_finds_the_first_bad_revision";
-    if !once(test) {
-        return;
-    }
     if Command::new("git").arg("--version").output().is_err() {
-        println!("SKIP {test}: no git here; on Debian: apt-get install git");
+        skip("no git here; on Debian: apt-get install git");
         return;
     }
     let dir = tempfile::tempdir().unwrap();

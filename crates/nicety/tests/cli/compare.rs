@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Ended, nicety, once};
+use crate::harness::{Ended, nicety, refusals, words};
 use crate::made::Made;
 
 const STEADY: [f64; 3] = [100_000.0, 100_400.0, 99_700.0];
@@ -52,29 +52,18 @@ fn a_slower_run_is_a_negative_answer() {
 
 #[test]
 fn every_format_holds_the_same_comparison() {
-    if !once("every_format_holds_the_same_comparison") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     runs(dir.path());
-    let files = ["--html", "c.html", "--md", "c.md", "--json"];
+    let files = ["--html", "c.html", "--json"];
     let ended = compare(dir.path(), &[&["before", "after"], &files[..]].concat());
     ended.assert_code(1);
-    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let schema = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../schema/comparison.schema.json"
-    );
-    let schema: Value = serde_json::from_slice(&fs::read(schema).unwrap()).unwrap();
-    assert!(jsonschema::is_valid(&schema, &found), "{found}");
+    let found = crate::schema::read(&ended.stdout, "Comparison");
     assert_eq!(found["counts"]["worse"], 1);
     assert_eq!(found["differences"][0]["what"], "kernel");
     let page = fs::read_to_string(dir.path().join("c.html")).unwrap();
     assert!(page.contains("1 of 2 cells is worse"));
-    let text = fs::read_to_string(dir.path().join("c.md")).unwrap();
-    assert!(text.contains("| **worse** |"));
-    let piped = compare(dir.path(), &["before", "after", "--md", "-"]);
-    assert_eq!(piped.stdout, text);
+    let text = compare(dir.path(), &["before", "after", "--format", "md"]);
+    assert!(text.stdout.contains("| **worse** |"));
 }
 
 #[test]
@@ -104,15 +93,25 @@ fn several_runs_make_a_side() {
         dir.path(),
         &["a", "b", "--old", "c", "--new", "d", "--json"],
     );
-    let found: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
+    let found = ended.json();
     assert_eq!(found["cells"][0]["ratio"]["spread_of"], "runs");
     assert_eq!(found["cells"][0]["old"]["runs"], 2);
     let twice = compare(dir.path(), &["a", "b", "--old", "./a"]);
-    assert_eq!(
-        twice.assert_code(2).only_line(),
-        "./a is given twice on the old side; name every run once"
-    );
+    twice.refused("./a is given twice on the old side; name every run once");
 }
+
+const REFUSED: &str = r#"
+other-size
+    not comparable: no cell is in both, the frame sizes are 1518, 64 before and 512 now; measure both with the same plan
+std
+    not comparable: before was searched with preset quick, std with std; measure both alike
+half
+    half has no run.json: not a run directory, or its run was killed before it began; start a new run
+none
+    there is no run directory none; check the path
+newer.json
+    newer.json:1: schema 99 is newer than 1, the newest this version reads; use a newer nicety
+"#;
 
 #[test]
 fn what_cannot_be_compared_is_one_line() {
@@ -127,58 +126,29 @@ fn what_cannot_be_compared_is_one_line() {
     fs::write(dir.path().join("half/plan.toml"), "").unwrap();
     fs::write(dir.path().join("not.json"), "{}").unwrap();
     fs::write(dir.path().join("newer.json"), "{\"schema\": 99}").unwrap();
-    for (other, line) in [
-        (
-            "other-size",
-            "not comparable: no cell is in both, the frame sizes are 1518, 64 before and 512 now; measure both with the same plan",
-        ),
-        (
-            "std",
-            "not comparable: before was searched with preset quick, std with std; measure both alike",
-        ),
-        (
-            "half",
-            "half has no run.json: not a run directory, or its run was killed before it began; start a new run",
-        ),
-        ("none", "there is no run directory none; check the path"),
-        (
-            "newer.json",
-            "newer.json:1: schema 99 is newer than 1, the newest this version reads; use a newer nicety",
-        ),
-    ] {
-        let ended = compare(dir.path(), &["before", other]);
-        assert_eq!(ended.assert_code(2).only_line(), line);
+    for (other, line) in refusals(REFUSED) {
+        compare(dir.path(), &["before", other]).refused(line);
     }
     let broken = compare(dir.path(), &["before", "not.json"]);
     assert!(broken.assert_code(2).only_line().starts_with("not.json:1:"));
-    let unwritable = compare(dir.path(), &["before", "after", "--md", "no/such/c.md"]);
-    assert!(
-        unwritable
-            .assert_code(3)
-            .only_line()
-            .contains("no/such/c.md")
-    );
+    let unwritable = compare(dir.path(), &["before", "after", "--html", "no/such/c.html"]);
+    unwritable.cannot("no/such/c.html");
 }
+
+const NUMBERS: &str = r#"
+before after --metric speed
+    --metric: unknown number "speed"; write one of throughput, latency-p50, latency-p99, cpu
+before after --margin 3
+    --margin: "3" is not a share; write a number between 0 and 1, as in 0.03, or per cent, as in 3%
+before after --confidence 0.2
+    confidence 0.2 is out of range; write a share above 0.5 and below 1, such as 0.95
+"#;
 
 #[test]
 fn wrong_numbers_are_one_line() {
-    for (arguments, line) in [
-        (
-            ["--metric", "speed"],
-            r#"--metric: unknown number "speed"; write one of throughput, latency-p50, latency-p99, cpu"#,
-        ),
-        (
-            ["--margin", "3"],
-            r#"--margin: "3" is no share; write a number between 0 and 1, as in 0.03, or per cent, as in 3%"#,
-        ),
-        (
-            ["--confidence", "0.2"],
-            "confidence 0.2 is out of range; write a share above 0.5 and below 1, such as 0.95",
-        ),
-    ] {
-        let dir = tempfile::tempdir().unwrap();
-        runs(dir.path());
-        let ended = compare(dir.path(), &[&["before", "after"][..], &arguments].concat());
-        assert_eq!(ended.assert_code(2).only_line(), line);
+    let dir = tempfile::tempdir().unwrap();
+    runs(dir.path());
+    for (arguments, line) in refusals(NUMBERS) {
+        compare(dir.path(), &words(arguments)).refused(line);
     }
 }

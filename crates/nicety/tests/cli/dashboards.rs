@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::exports::has;
+use crate::harness::{installed, skip};
 
 const DASHBOARD: &str = include_str!("../../../../packaging/dashboards/police.json");
 const RUNS: &str = include_str!("../../../../packaging/dashboards/runs.json");
@@ -115,9 +115,7 @@ fn a_reader_of_several_hosts_knows_what_each_panel_says() {
 
 #[test]
 fn promtool_reads_every_query_of_a_dashboard() {
-    let test = "promtool_reads_every_query_of_a_dashboard";
-    if !has("promtool") {
-        println!("SKIP {test}: no promtool here; on Debian: apt-get install prometheus");
+    if !installed("promtool", "prometheus") {
         return;
     }
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
@@ -162,7 +160,7 @@ pub fn tool(name: &str, program: &str) -> PathBuf {
 }
 
 /// What the schema does not know of a dashboard; `None`, and a line that says so, where there is no reader.
-fn unknown(test: &str, dashboard: &str) -> Option<String> {
+fn unknown(dashboard: &str) -> Option<String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(dashboard.as_bytes()).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/dashboard_schema.py");
@@ -174,9 +172,9 @@ fn unknown(test: &str, dashboard: &str) -> Option<String> {
             Some(String::from_utf8(said.stdout).unwrap())
         }
         Err(why) => {
-            println!(
-                "SKIP {test}: no grafana-foundation-sdk ({why}); scripts/setup.sh test fetches it"
-            );
+            skip(format_args!(
+                "no grafana-foundation-sdk ({why}); scripts/setup.sh test fetches it"
+            ));
             None
         }
     }
@@ -184,13 +182,12 @@ fn unknown(test: &str, dashboard: &str) -> Option<String> {
 
 #[test]
 fn grafana_knows_every_key_of_a_dashboard() {
-    let test = "grafana_knows_every_key_of_a_dashboard";
-    let Some(found) = unknown(test, DASHBOARD) else {
+    let Some(found) = unknown(DASHBOARD) else {
         return;
     };
     assert_eq!(found, "");
     // The schema has no queries in annotations yet: "TODO: Should be DataQuery" (dashboard_kind.cue).
-    let mut found = unknown(test, RUNS).unwrap();
+    let mut found = unknown(RUNS).unwrap();
     let is_known = |line: &&str| !line.starts_with("dashboard.annotations.list[0].target.");
     found = found.lines().filter(is_known).collect();
     assert_eq!(found, "");
@@ -199,7 +196,7 @@ fn grafana_knows_every_key_of_a_dashboard() {
         "\"colorMode\": \"background\"",
         "\"colourMode\": \"background\"",
     );
-    let found = unknown(test, &odd).unwrap();
+    let found = unknown(&odd).unwrap();
     assert!(
         found.contains("options.colourMode: not in the schema"),
         "{found}"

@@ -2,66 +2,43 @@
 
 use std::fs;
 
-use crate::harness::{alone, nicety};
+use crate::harness::{nicety, refusals, skip, words};
 use crate::lab::Lab;
+
+const REFUSED: &str = r#"
+p0 p2
+    port p2 does not exist; there is p0, p1, q0, q1, sw
+p0 lo
+    port lo cannot be used: it is not an Ethernet interface
+q0 sw
+    port q0 cannot be used: it is a member of the other port sw, there is no path between them
+"#;
 
 #[test]
 fn ports_that_cannot_be_used() {
-    let _alone = alone();
-    let Some(lab) = Lab::new("ports_that_cannot_be_used") else {
-        return;
-    };
+    let Some(lab) = Lab::new() else { return };
     let dir = tempfile::tempdir().unwrap();
-    for (change, ports, code, line) in [
+    let bench = |ports: &str| {
+        let words = ["bench"].into_iter().chain(words(ports));
+        lab.inside(nicety(words)).dir(dir.path()).run()
+    };
+    for (ports, line) in refusals(REFUSED) {
+        bench(ports).refused(line);
+    }
+    for (port, line) in [
         (
-            "true",
-            "p0,p2",
-            2,
-            "port p2 does not exist; there is p0, p1, q0, q1, sw",
-        ),
-        (
-            "true",
-            "p0,lo",
-            2,
-            "port lo cannot be used: it is not an Ethernet interface",
-        ),
-        (
-            "true",
-            "q0,sw",
-            2,
-            "port q0 cannot be used: it is a member of the other port sw, there is no path between them",
-        ),
-        (
-            "ip link set q1 down",
-            "p0,p1",
-            3,
+            "q1",
             "port p1 has no carrier: check the cable, or that the other end is up",
         ),
-        (
-            "ip link set p1 down",
-            "p0,p1",
-            3,
-            "port p1 is down: set it up first (ip link set p1 up)",
-        ),
-        (
-            "ip link set p0 mtu 1400",
-            "p0,q0",
-            2,
-            "port p0 has MTU 1400, frames of 1518 bytes need 1500: ip link set p0 mtu 1500, or smaller frames",
-        ),
+        ("p1", "port p1 is down: set it up first (ip link set p1 up)"),
     ] {
-        lab.sh(change);
-        let ended = lab
-            .inside(nicety(["bench", "--ports", ports]))
-            .dir(dir.path())
-            .run();
-        assert_eq!(ended.assert_code(code).only_line(), line, "{ports}");
+        lab.sh(&format!("ip link set {port} down"));
+        assert_eq!(bench("p0 p1").assert_code(3).only_line(), line);
     }
-    assert_eq!(
-        fs::read_dir(dir.path()).unwrap().count(),
-        0,
-        "something was written"
-    );
+    lab.sh("ip link set p0 mtu 1400");
+    bench("p0 q0").refused("port p0 has MTU 1400, frames of 1518 bytes need 1500: ip link set p0 mtu 1500, or smaller frames");
+    let written = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(written, 0, "something was written");
 }
 
 /// Takes every capability away, also from root.
@@ -73,20 +50,17 @@ const POWERLESS: [&str; 4] = [
 ];
 
 #[test]
-fn ports_need_packet_sockets() {
-    let _alone = alone();
-    let Some(lab) = Lab::new("ports_need_packet_sockets") else {
-        return;
-    };
+fn ports_need_packet_sockets_as_any_user() {
+    let Some(lab) = Lab::new() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let call = nicety(["bench", "--ports", "p0,p1", "--out", "run"]).dir(dir.path());
+    let call = nicety(["bench", "p0", "p1", "--out", "run"]).dir(dir.path());
     let ended = lab.inside(call.below(POWERLESS)).run();
     insta::assert_snapshot!(ended.assert_code(3).only_line());
     assert!(!dir.path().join("run").exists());
 }
 
 #[test]
-fn a_path_needs_a_user_namespace_or_root() {
+fn a_path_needs_a_user_namespace_or_root_as_any_user() {
     let dir = tempfile::tempdir().unwrap();
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
     let inside = ["unshare", "-Ur", "sh", "-c", script, "sh"];
@@ -96,7 +70,7 @@ fn a_path_needs_a_user_namespace_or_root() {
         .arg("true")
         .stderr(std::process::Stdio::null());
     if !probe.status().is_ok_and(|status| status.success()) {
-        println!("SKIP a_path_needs_a_user_namespace_or_root: no user namespace to forbid them in");
+        skip("no user namespace to forbid them in");
         return;
     }
     let call = nicety(["bench", "--out", "run"])
@@ -112,7 +86,7 @@ fn a_path_needs_a_user_namespace_or_root() {
 }
 
 #[test]
-fn an_engine_that_needs_root_is_refused_before_any_work() {
+fn an_engine_that_needs_root_is_refused_before_any_work_as_any_user() {
     let dir = tempfile::tempdir().unwrap();
     let ended = nicety(["bench", "--engine", "xdp", "--out", "run"])
         .dir(dir.path())

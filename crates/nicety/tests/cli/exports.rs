@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::harness::nicety;
+use crate::harness::{Ends, installed, nicety, words};
 use crate::made::Made;
 
 #[test]
@@ -16,15 +16,8 @@ fn a_run_for_a_build_server_and_for_prometheus() {
     let mut made = Made::new(1, &[(64, &[1e5, 1.01e5]), (1518, &[9e4])]);
     made.name = "<b>\"nightly\" & more".to_owned();
     made.write(dir.path(), "run");
-    let words = [
-        "report",
-        "run",
-        "--junit",
-        "run.xml",
-        "--prometheus",
-        "run.prom",
-    ];
-    let ended = nicety(words).dir(dir.path()).run();
+    let line = "report run --junit run.xml --prometheus run.prom";
+    let ended = nicety(words(line)).dir(dir.path()).run();
     assert_eq!(ended.assert_code(0).stdout, "", "files were asked for");
     let xml = fs::read_to_string(dir.path().join("run.xml")).unwrap();
     assert_eq!(xml.matches("<testcase ").count(), 2);
@@ -36,7 +29,7 @@ fn a_run_for_a_build_server_and_for_prometheus() {
     let sample = "nicety_throughput_frames_per_second{cell=\"bridge/1518/uni\",path=\"bridge\",\
                   frame_size_bytes=\"1518\",direction=\"uni\",flows=\"1\"} 90000.0";
     assert!(metrics.lines().any(|line| line == sample), "{metrics}");
-    let piped = nicety(["report", "run", "--openmetrics", "-"])
+    let piped = nicety(["report", "run", "--prometheus", "-"])
         .dir(dir.path())
         .run();
     assert_eq!(piped.assert_code(0).stdout, metrics);
@@ -49,7 +42,7 @@ fn every_loss_goal_is_exported() {
     let mut made = Made::new(1, &[(64, &[1e5]), (1518, &[9e4])]);
     made.goals = vec![("NDR", 0.0001, 1.0), ("PDR", 0.005, 1.5)];
     made.write(dir.path(), "run");
-    let words = ["report", "run", "--openmetrics", "-"];
+    let words = ["report", "run", "--prometheus", "-"];
     let metrics = nicety(words).dir(dir.path()).run();
     let metrics = metrics.assert_code(0).stdout.clone();
     let labels = "cell=\"bridge/64/uni\",path=\"bridge\",frame_size_bytes=\"64\",direction=\"uni\",flows=\"1\"";
@@ -72,11 +65,6 @@ fn every_loss_goal_is_exported() {
     assert_eq!(samples.count(), 4, "{metrics}");
 }
 
-pub fn has(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
-}
-
 /// A run's metrics in a directory, as `run.prom`.
 fn metrics_of_a_run(dir: &Path) -> String {
     let mut made = Made::new(1, &[(64, &[1e5, 1.01e5]), (1518, &[9e4])]);
@@ -89,9 +77,7 @@ fn metrics_of_a_run(dir: &Path) -> String {
 
 #[test]
 fn promtool_finds_no_fault_in_the_metrics_of_a_run() {
-    let test = "promtool_finds_no_fault_in_the_metrics_of_a_run";
-    if !has("promtool") {
-        println!("SKIP {test}: no promtool here; on Debian: apt-get install prometheus");
+    if !installed("promtool", "prometheus") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -101,17 +87,6 @@ fn promtool_finds_no_fault_in_the_metrics_of_a_run() {
     promtool.stdin(fs::File::open(dir.path().join("run.prom")).unwrap());
     let said = promtool.output().unwrap();
     assert!(said.status.success(), "{said:?}\n{metrics}");
-}
-
-/// Killed and reaped when dropped.
-struct Ends(Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        // Fails only when it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// What a server on loopback has at `/metrics`; none while nobody listens.
@@ -126,11 +101,7 @@ fn scraped(port: u16) -> Option<String> {
 
 #[test]
 fn node_exporter_reads_the_metrics_of_a_run() {
-    let test = "node_exporter_reads_the_metrics_of_a_run";
-    if !has("prometheus-node-exporter") {
-        println!(
-            "SKIP {test}: no prometheus-node-exporter here; on Debian: apt-get install prometheus-node-exporter"
-        );
+    if !installed("prometheus-node-exporter", "prometheus-node-exporter") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `nicety tune fleet` with the real binary, on copies of a recorded host with differences planted.
+//! `nicety tune plan` of many captures with the real binary, on copies of a recorded host with differences planted.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{nicety, once};
+use crate::harness::{each, nicety};
 
 const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/advice");
 
@@ -33,12 +33,9 @@ fn fleet() -> TempDir {
 
 #[test]
 fn the_odd_one_is_named_against_its_siblings() {
-    if !once("the_odd_one_is_named_against_its_siblings") {
-        return;
-    }
     let dir = fleet();
     let folder = dir.path().to_str().unwrap();
-    let table = nicety(["tune", "fleet", folder]).run();
+    let table = nicety(["tune", "plan", folder]).run();
     assert_eq!(table.assert_code(0).stderr, "");
     for part in [
         "12 hosts: ",
@@ -50,15 +47,9 @@ fn the_odd_one_is_named_against_its_siblings() {
         assert!(table.stdout.contains(part), "{part}: {}", table.stdout);
     }
     let page = dir.path().join("fleet.html");
-    let words = ["tune", "fleet", folder, "--json", "--html"];
+    let words = ["tune", "plan", folder, "--json", "--html"];
     let json = nicety(words.iter().copied().chain([page.to_str().unwrap()])).run();
-    let report: Value = serde_json::from_str(&json.assert_code(0).stdout).unwrap();
-    let schema = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../schema/fleet.schema.json"
-    );
-    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    jsonschema::validate(&schema, &report).unwrap();
+    let report = crate::schema::read(&json.assert_code(0).stdout, "FleetReport");
     assert_eq!(report["differences"].as_array().unwrap().len(), 1);
     assert_eq!(
         report["differences"][0]["others"][0]["hosts"],
@@ -68,27 +59,10 @@ fn the_odd_one_is_named_against_its_siblings() {
     assert!(fs::read_to_string(page).unwrap().contains("kvm07"));
     // What one host is told, the fleet is told as well.
     let host = dir.path().join("kvm01.json");
-    let plan = nicety([
-        "tune",
-        "plan",
-        "--json",
-        "--sysroot",
-        host.to_str().unwrap(),
-    ])
-    .run();
-    let plan: Value = serde_json::from_str(&plan.assert_code(0).stdout).unwrap();
-    let mut rules: Vec<&Value> = plan["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|of| &of["id"])
-        .collect();
-    let mut told: Vec<&Value> = report["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|of| &of["id"])
-        .collect();
+    let plan = nicety(["tune", "plan", "--json", host.to_str().unwrap()]).run();
+    let plan = plan.json();
+    let mut rules = each(&plan["findings"], |of| &of["id"]);
+    let mut told = each(&report["findings"], |of| &of["id"]);
     for ids in [&mut rules, &mut told] {
         ids.sort_by_key(|id| id.as_str());
         ids.dedup();
@@ -98,9 +72,6 @@ fn the_odd_one_is_named_against_its_siblings() {
 
 #[test]
 fn what_is_no_capture_is_one_line_and_the_others_go_on() {
-    if !once("what_is_no_capture_is_one_line_and_the_others_go_on") {
-        return;
-    }
     let dir = fleet();
     let path = |name: &str| dir.path().join(name);
     fs::write(path("notes.json"), "{}\n").unwrap();
@@ -114,11 +85,11 @@ fn what_is_no_capture_is_one_line_and_the_others_go_on() {
     fs::create_dir(path("old")).unwrap();
     capture(&path("old/kvm03.json"), None);
     let folder = dir.path().to_str().unwrap();
-    let ended = nicety(["tune", "fleet", folder, "--format", "csv"]).run();
+    let ended = nicety(["tune", "plan", folder, "--format", "csv"]).run();
     ended.assert_code(1);
     for (name, part) in [
-        ("notes.json", "is no captured host"),
-        ("torn.json", "is no captured host"),
+        ("notes.json", "is not a captured host"),
+        ("torn.json", "is not a captured host"),
         ("newer.json", "newer nicety"),
         ("out.json", "leads elsewhere"),
         ("kvm03", "is left out for the newer"),
@@ -133,17 +104,15 @@ fn what_is_no_capture_is_one_line_and_the_others_go_on() {
     }
     assert_eq!(ended.stderr.lines().count(), 5, "{}", ended.stderr);
     assert!(ended.stdout.starts_with("table,"), "{}", ended.stdout);
-    let none = nicety(["tune", "fleet", path("notes.json").to_str().unwrap()]).run();
+    let bad = ["notes.json", "torn.json"].map(path);
+    let bad = bad.iter().map(|path| path.to_str().unwrap());
+    let none = nicety(["tune", "plan"].into_iter().chain(bad)).run();
     none.assert_code(2);
     let last = none.stderr.lines().last().unwrap_or_default();
-    assert!(last.contains("nicety inspect --capture"), "{}", none.stderr);
-    let wrong = nicety(["tune", "fleet", folder, "--group-by", "rack"]).run();
-    let line = wrong.assert_code(2).only_line().to_owned();
-    assert!(
-        line.contains("write cpu, nic, role, name or none"),
-        "{line}"
-    );
-    let unwritable = nicety(["tune", "fleet", folder, "--html", "/nowhere/fleet.html"]).run();
+    assert!(last.contains("nicety inspect -o"), "{}", none.stderr);
+    let wrong = nicety(["tune", "plan", folder, "--group-by", "rack"]).run();
+    wrong.refused_for("write cpu, nic, role, name or none");
+    let unwritable = nicety(["tune", "plan", folder, "--html", "/nowhere/fleet.html"]).run();
     assert!(
         unwritable
             .assert_code(3)
@@ -155,37 +124,20 @@ fn what_is_no_capture_is_one_line_and_the_others_go_on() {
 /// A capture carries the host's name and time, so its file may be called anything.
 #[test]
 fn a_capture_tells_whose_it_is() {
-    if !once("a_capture_tells_whose_it_is") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (named, nobody) = (path("a.json"), path("b.json"));
-    nicety([
-        "inspect",
-        "-q",
-        "--label",
-        "rack 7",
-        "--no-hostname",
-        "--capture",
-        &named,
-    ])
-    .run()
-    .assert_code(0);
-    nicety(["inspect", "-q", "--no-hostname", "--capture", &nobody])
-        .run()
-        .assert_code(0);
-    let json = nicety(["tune", "fleet", "--json", &named, &nobody]).run();
-    let report: Value = serde_json::from_str(&json.assert_code(0).stdout).unwrap();
-    let names: Vec<&Value> = report["hosts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|of| &of["name"])
-        .collect();
+    let label = ["--label", "rack 7"];
+    for (more, file) in [(&label[..], &named), (&[], &nobody)] {
+        let words = ["inspect", "-q", "--no-hostname", "--out", file];
+        nicety(words.iter().chain(more)).run().assert_code(0);
+    }
+    let json = nicety(["tune", "plan", "--json", &named, &nobody]).run();
+    let report = json.json();
+    let names = each(&report["hosts"], |of| &of["name"]);
     assert_eq!(names, [&json!("b"), &json!("rack 7")]);
     let told = nicety(["inspect", "--json", "--sysroot", &named]).run();
-    let told: Value = serde_json::from_str(&told.assert_code(0).stdout).unwrap();
+    let told = told.json();
     assert_eq!(told["host"]["label"], "rack 7");
     assert_eq!(told["host"].get("hostname"), None);
 }

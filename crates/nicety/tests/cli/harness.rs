@@ -1,11 +1,13 @@
 //! Starts the binary, with a limit on its time, as whoever the test needs.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,11 +20,11 @@ use tempfile::TempDir;
 /// The binary under test.
 pub const NICETY: &str = env!("CARGO_BIN_EXE_nicety");
 
-/// Limit of a call that measures nothing.
-pub const SHORT: Duration = Duration::from_secs(20);
+/// Limit of a call that measures nothing: it hangs, however busy the machine is.
+pub const SHORT: Duration = Duration::from_secs(60);
 
-/// Limit of a call that measures one cell.
-pub const LONG: Duration = Duration::from_secs(60);
+/// Limit of a call that measures one cell, likewise.
+pub const LONG: Duration = Duration::from_secs(240);
 
 pub const NOBODY: [&str; 4] = [
     "setpriv",
@@ -31,25 +33,36 @@ pub const NOBODY: [&str; 4] = [
     "--clear-groups",
 ];
 
+/// Name of the test that this process runs.
+pub fn me() -> String {
+    let told = std::env::var("NEXTEST_TEST_NAME").ok();
+    told.unwrap_or_else(|| std::thread::current().name().unwrap_or("a test").to_owned())
+}
+
+/// Says that the test, or what `why` begins with, cannot be done here.
+pub fn skip(why: impl Display) {
+    println!("SKIP {}: {why}", me());
+}
+
 /// Whether root may become `nobody`; says `SKIP` where not, as in a container without that capability.
-pub fn becomes_nobody(test: &str) -> bool {
-    works(test, &["env"], &[&NOBODY[..], &["true"]].concat())
+pub fn becomes_nobody() -> bool {
+    works(&["env"], &[&NOBODY[..], &["true"]].concat())
 }
 
 /// Whether an ordinary user gets a network namespace here; says `SKIP` where not, as in a chroot.
-pub fn ordinary_namespaces(test: &str) -> bool {
+pub fn ordinary_namespaces() -> bool {
     let words: &[&str] = match root() {
         true => &NOBODY,
         false => &["env"],
     };
-    works(test, words, &["unshare", "-Urn", "true"])
+    works(words, &["unshare", "-Urn", "true"])
 }
 
 /// Whether whoever runs this gets network namespaces here; says `SKIP` where not, as in most containers.
-pub fn own_namespaces(test: &str) -> bool {
+pub fn in_namespaces() -> bool {
     let why = no_namespaces();
     if let Some(why) = &why {
-        println!("SKIP {test}: {why}");
+        skip(why);
     }
     why.is_none()
 }
@@ -60,14 +73,14 @@ fn no_namespaces() -> Option<String> {
 }
 
 /// Whether root gets mounts of its own here; says `SKIP` where not, as in a chroot whose root is no mount.
-pub fn own_mounts(test: &str) -> bool {
-    works(test, &["env"], &["unshare", "-m", "true"])
+pub fn own_mounts() -> bool {
+    works(&["env"], &["unshare", "-m", "true"])
 }
 
-fn works(test: &str, before: &[&str], words: &[&str]) -> bool {
+fn works(before: &[&str], words: &[&str]) -> bool {
     let why = unshared(before, words);
     if let Some(why) = &why {
-        println!("SKIP {test}: {why}");
+        skip(why);
     }
     why.is_none()
 }
@@ -84,6 +97,60 @@ fn unshared(before: &[&str], words: &[&str]) -> Option<String> {
         Err(error) => error.to_string(),
     };
     Some(format!("{}: {why}", words.join(" ")))
+}
+
+/// Whether a program is on the path.
+pub fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+/// The same; says `SKIP` and the package of Debian where not.
+pub fn installed(program: &str, package: &str) -> bool {
+    let is = has(program);
+    if !is {
+        skip(format_args!(
+            "no {program} here; on Debian: apt-get install {package}"
+        ));
+    }
+    is
+}
+
+/// Words of a command, none of which has a blank; `''` is an empty one.
+pub fn words(line: &str) -> Vec<&str> {
+    let all = line.split_whitespace();
+    all.map(|word| if word == "''" { "" } else { word })
+        .collect()
+}
+
+/// Two lines for each call that is refused: its words, and what is said.
+pub fn refusals(text: &str) -> Vec<(&str, &str)> {
+    let lines = Vec::from_iter(text.trim().lines().map(str::trim));
+    lines.chunks(2).map(|two| (two[0], two[1])).collect()
+}
+
+/// Another program beside the one under test; killed when dropped.
+#[derive(Debug)]
+pub struct Ends(pub Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // Fails only when it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a script that goes on when it has said that it is ready.
+#[track_caller]
+pub fn ready(mut script: Command) -> Ends {
+    script.stdout(Stdio::piped());
+    let mut program = Ends(child::spawn(script).unwrap());
+    let mut said = String::new();
+    let stdout = program.0.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut said).unwrap();
+    assert_eq!(said, "ready\n", "the setup failed");
+    program
 }
 
 /// A call of a program.
@@ -124,19 +191,13 @@ pub fn nicety<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
     call(Path::new(NICETY), arguments)
 }
 
-/// The static binary that `make test` has built, else that of `make static`; says `SKIP` and what
-/// to do when there is none.
-pub fn static_binary(test: &str) -> Option<PathBuf> {
-    let target = Path::new(NICETY).ancestors().nth(2)?;
-    let files = ["nicety-dev", "nicety"].map(|name| target.join("static").join(name));
-    let found = files.iter().find(|file| file.is_file());
-    if found.is_none() {
-        println!(
-            "SKIP {test}: there is no {}; run make static first",
-            files[1].display()
-        );
+/// Whether the program under test is built as `make static` builds it; says `SKIP` where not, as after `cargo test`.
+pub fn is_static() -> bool {
+    let is = cfg!(target_env = "musl");
+    if !is {
+        skip("the program under test is not static; make test builds it for musl");
     }
-    found.cloned()
+    is
 }
 
 /// Another program with these arguments.
@@ -334,6 +395,35 @@ impl Running {
         }
     }
 
+    /// Killed, and waited for.
+    pub fn kill(self) -> Ended {
+        self.signal(Signal::KILL);
+        self.wait()
+    }
+
+    /// Told to end, which it does well.
+    #[allow(dead_code, reason = "used by the tests of the daemon")]
+    #[track_caller]
+    pub fn stop(self) -> Ended {
+        self.signal(Signal::TERM);
+        let ended = self.wait();
+        ended.assert_code(0);
+        ended
+    }
+
+    /// Standard error has this by now.
+    #[allow(dead_code, reason = "used by the tests of the daemon")]
+    #[track_caller]
+    pub fn assert_err(&self, part: &str) {
+        let said = self.stderr();
+        assert!(said.contains(part), "no {part:?} in: {said}");
+    }
+
+    /// Waits until standard error has this.
+    pub fn until_err(&mut self, part: &str) {
+        self.until(part, |running| running.stderr().contains(part));
+    }
+
     /// Waits for the end.
     pub fn wait(mut self) -> Ended {
         let status = loop {
@@ -388,6 +478,46 @@ impl Ended {
         self
     }
 
+    /// Standard output has this.
+    #[track_caller]
+    pub fn assert_out(&self, part: &str) -> &Self {
+        assert!(self.stdout.contains(part), "no {part:?} in: {self:?}");
+        self
+    }
+
+    /// Standard error has this.
+    #[track_caller]
+    pub fn assert_err(&self, part: &str) -> &Self {
+        assert!(self.stderr.contains(part), "no {part:?} in: {self:?}");
+        self
+    }
+
+    /// What it printed as JSON, and a good end.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.assert_code(0).stdout).unwrap()
+    }
+
+    /// Wrong use, and this line about it.
+    #[track_caller]
+    pub fn refused(&self, line: &str) {
+        assert_eq!(self.assert_code(2).only_line(), line);
+    }
+
+    /// Wrong use, and one line about it that has this.
+    #[track_caller]
+    pub fn refused_for(&self, part: &str) {
+        let line = self.assert_code(2).only_line();
+        assert!(line.contains(part), "no {part:?} in: {line}");
+    }
+
+    /// It cannot be done here, and one line about it that has this.
+    #[track_caller]
+    pub fn cannot(&self, part: &str) {
+        let line = self.assert_code(3).only_line();
+        assert!(line.contains(part), "no {part:?} in: {line}");
+    }
+
     /// Nothing on standard output, one line on standard error; returns it without the
     /// program's name.
     #[track_caller]
@@ -405,41 +535,27 @@ pub fn root() -> bool {
     rustix::process::geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
+/// The same; says `SKIP` and why it must be where not.
+pub fn as_root(why: &str) -> bool {
+    let is = root();
+    if !is {
+        skip(why);
+    }
+    is
+}
+
+/// Whether this is root as below, who gets network namespaces here; says `SKIP` where not.
+pub fn privileged_namespaces() -> bool {
+    let is = privileged();
+    if !is {
+        skip("needs root");
+    }
+    is && in_namespaces()
+}
+
 /// Whether this is root with all that nicety asks of root: in a container root has less, unless it is given more.
 pub fn privileged() -> bool {
     root() && privilege().is_ok_and(|may| may == Privilege::Privileged)
-}
-
-/// Whether to run a test that takes long and does not depend on who runs it: `make test`, which
-/// says so, does it once, as root. Says `SKIP` when it is not run.
-pub fn once(test: &str) -> bool {
-    let again = !root() && std::env::var_os("NICETY_TEST_ROOT_ONLY").is_some();
-    if again {
-        println!("SKIP {test}: done as root, and it is the same for others");
-    }
-    !again
-}
-
-/// Held by every test with real traffic.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// As [`alone`], for a test that builds paths, or the ends of local tests, in namespaces. Says `SKIP` where nobody gets
-/// any, as in a container without rights.
-pub fn in_namespaces() -> Option<MutexGuard<'static, ()>> {
-    static REASON: OnceLock<Option<String>> = OnceLock::new();
-    let reason = REASON.get_or_init(no_namespaces);
-    match reason {
-        None => Some(alone()),
-        Some(why) => {
-            let test = std::thread::current();
-            let test = test.name().unwrap_or("a test").to_owned();
-            println!("SKIP {test}: {why}");
-            None
-        }
-    }
 }
 
 /// A copy of the binary that every user may run, wherever the target directory lies. It goes with the last call that
@@ -463,6 +579,11 @@ pub fn open_dir() -> TempDir {
         .permissions(fs::Permissions::from_mode(0o755))
         .tempdir()
         .unwrap()
+}
+
+/// What `of` makes of each value in a list.
+pub fn each<'v, T>(list: &'v Value, of: impl FnMut(&'v Value) -> T) -> Vec<T> {
+    list.as_array().unwrap().iter().map(of).collect()
 }
 
 /// Values of a JSON-lines file; a line that is being written is left out.

@@ -1,12 +1,13 @@
-//! `nicety runs`: keeping, finding, forgetting and giving back runs.
+//! `nicety runs`: keeping, finding, reading and forgetting runs.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Ended, nicety, once};
-use crate::made::Made;
+use crate::harness::{Ended, each, nicety, refusals, words};
+use crate::made::{Made, nights};
+use crate::schema;
 
 fn runs(dir: &Path, arguments: &[&str]) -> Ended {
     nicety(std::iter::once(&"runs").chain(arguments))
@@ -15,48 +16,38 @@ fn runs(dir: &Path, arguments: &[&str]) -> Ended {
         .run()
 }
 
+fn report(dir: &Path, run: &str) -> Ended {
+    let call = nicety(["report", run]).dir(dir);
+    call.env("NICETY_STORE", "").run()
+}
+
 #[track_caller]
-fn json(dir: &Path, arguments: &[&str], schema: &str) -> Value {
+fn json(dir: &Path, arguments: &[&str], definition: &str) -> Value {
     let ended = runs(dir, &[arguments, &["--json"]].concat());
-    let value: Value = serde_json::from_str(&ended.assert_code(0).stdout).unwrap();
-    let file = format!(
-        "{}/../../schema/{schema}.schema.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let schema: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    assert!(jsonschema::is_valid(&schema, &value), "{value}");
-    value
+    schema::read(&ended.assert_code(0).stdout, definition)
 }
 
 /// A month of nightly runs that lose a tenth on the 15th, with a new kernel.
 fn month(dir: &Path) {
-    let mut names = vec!["add".to_owned()];
-    for day in 1..=24_u64 {
-        let level = if day < 15 { 100_000.0 } else { 90_000.0 };
-        let wobble = f64::from(u32::try_from(day * 7 % 5).unwrap()) * 200.0;
-        let mut made = Made::new(day, &[(64, &[level + wobble, level - wobble])]);
-        made.started = format!("2026-03-{day:02}T01:00:00Z");
+    let names = nights(dir, 24, 15, |day, made| {
         if day >= 15 {
             made.kernel = "6.19.0".to_owned();
         }
         if day == 20 {
             made.verdict = "noisy".to_owned();
         }
-        let name = format!("night-{day:02}");
-        made.write(dir, &name);
-        names.push(name);
-    }
-    let words: Vec<&str> = names.iter().map(String::as_str).collect();
+    });
+    let words: Vec<&str> = ["add"]
+        .into_iter()
+        .chain(names.iter().map(String::as_str))
+        .collect();
     let added = runs(dir, &words);
     added.assert_code(0);
     assert_eq!(added.stderr.lines().count(), 24);
 }
 
 #[test]
-fn a_run_is_kept_listed_shown_and_given_back() {
-    if !once("a_run_is_kept_listed_shown_and_given_back") {
-        return;
-    }
+fn a_run_is_kept_listed_and_read() {
     let dir = tempfile::tempdir().unwrap();
     let made = Made::new(1, &[(64, &[1e5, 1.001e5, 0.999e5])]).write(dir.path(), "mine");
     let added = runs(dir.path(), &["add", "mine", "--label", "first light"]);
@@ -64,44 +55,46 @@ fn a_run_is_kept_listed_shown_and_given_back() {
     let again = runs(dir.path(), &["add", "mine"]);
     assert_eq!(again.stderr, "run 1: mine, was kept already\n");
     assert!(dir.path().join("runs/history.sqlite").exists());
-    let list = json(dir.path(), &["list"], "run-list");
+    let list = json(dir.path(), &["list"], "RunList");
     assert_eq!(list["runs"][0]["labels"][0], "first light");
     let table = runs(dir.path(), &["list"]).stdout;
     assert!(
         table.contains("first light") && table.contains("6.18.5"),
         "{table}"
     );
-    let shown = runs(dir.path(), &["show", "1"]);
-    let report = nicety(["report", "mine"]).dir(dir.path()).run();
-    assert_eq!(shown.assert_code(0).stdout, report.stdout);
-    runs(dir.path(), &["export", "1", "back"]).assert_code(0);
-    for file in fs::read_dir(&made).unwrap() {
-        let name = file.unwrap().file_name();
-        assert_eq!(
-            fs::read(made.join(&name)).unwrap(),
-            fs::read(dir.path().join("back").join(&name)).unwrap(),
-            "{name:?}"
-        );
+    let call = |words: &[&str]| nicety(words).dir(dir.path()).env("NICETY_STORE", "").run();
+    let report = call(&["report", "mine"]);
+    // By number, and as the newest run of its name.
+    for word in ["1", "made"] {
+        let shown = call(&["report", word]);
+        assert_eq!(shown.assert_code(0).stdout, report.stdout);
     }
-    let compared = nicety(["compare", "mine", "back"]).dir(dir.path()).run();
+    let page = |word: &str| {
+        let page = call(&["report", word, "--html", "-"]);
+        page.assert_code(0).stdout.clone()
+    };
+    assert_eq!(page("1"), page("mine"));
+    let compared = call(&["compare", "mine", "1"]);
     assert!(
         compared
             .assert_code(0)
             .stdout
             .starts_with("nothing changed")
     );
-    let full = runs(dir.path(), &["export", "1", "back"]);
-    assert!(full.assert_code(2).only_line().contains("is not empty"));
+    // A directory is nearer than a kept run.
+    fs::rename(made, dir.path().join("7")).unwrap();
+    call(&["report", "7"]).assert_code(0);
+    let again = runs(dir.path(), &["add", "7", "--label", "second"]);
+    assert_eq!(again.stderr, "run 1: 7, was kept already\n");
+    let list = json(dir.path(), &["list"], "RunList");
+    assert_eq!(list["runs"][0]["labels"], json!(["first light", "second"]));
 }
 
 #[test]
 fn a_trend_marks_the_change_and_what_differs() {
-    if !once("a_trend_marks_the_change_and_what_differs") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     month(dir.path());
-    let trend = json(dir.path(), &["trend", "bridge/64/uni"], "trend");
+    let trend = json(dir.path(), &["trend", "bridge/64/uni"], "Trend");
     assert_eq!(trend["points"].as_array().unwrap().len(), 24);
     let changes = trend["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 1, "{changes:?}");
@@ -129,36 +122,36 @@ fn a_trend_marks_the_change_and_what_differs() {
 
 #[test]
 fn labelled_runs_outlive_the_others() {
-    if !once("labelled_runs_outlive_the_others") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     month(dir.path());
-    runs(dir.path(), &["label", "3", "release", "good"]).assert_code(0);
-    runs(dir.path(), &["label", "3", "--remove", "good"]).assert_code(0);
-    let dry = runs(dir.path(), &["prune", "--keep", "5", "--dry-run"]);
+    runs(dir.path(), &["add", "night-03", "--label", "release"]).assert_code(0);
+    let dry = runs(dir.path(), &["rm", "--keep", "5", "--dry-run"]);
     assert!(
         dry.stderr.ends_with("18 of 24 runs would be forgotten\n"),
         "{dry:?}"
     );
-    runs(dir.path(), &["prune", "--keep", "5"]).assert_code(0);
-    let left = json(dir.path(), &["list"], "run-list");
-    let ids: Vec<i64> = left["runs"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|run| run["id"].as_i64().unwrap())
-        .collect();
+    runs(dir.path(), &["rm", "--keep", "5"]).assert_code(0);
+    let left = json(dir.path(), &["list"], "RunList");
+    let ids = each(&left["runs"], |run| run["id"].as_i64().unwrap());
     assert_eq!(ids, [24, 23, 22, 21, 20, 3]);
-    let by_label = json(dir.path(), &["list", "--label", "release"], "run-list");
+    let by_label = json(dir.path(), &["list", "--label", "release"], "RunList");
     assert_eq!(by_label["runs"].as_array().unwrap().len(), 1);
     runs(
         dir.path(),
-        &["prune", "--older-than", "1d", "--labelled", "--keep", "5"],
+        &["rm", "--older-than", "1d", "--force", "--keep", "5"],
     )
     .assert_code(0);
-    let left = json(dir.path(), &["list", "--name", "made"], "run-list");
+    let left = json(dir.path(), &["list", "made"], "RunList");
     assert_eq!(left["runs"].as_array().unwrap().len(), 5);
+    let named = runs(dir.path(), &["rm", "24", "22"]);
+    assert!(
+        named
+            .assert_code(0)
+            .stderr
+            .ends_with("2 of 5 runs forgotten\n")
+    );
+    let gone = runs(dir.path(), &["rm", "22"]);
+    gone.refused("the store has no run 22; nicety runs list shows those it has");
 }
 
 #[test]
@@ -182,11 +175,7 @@ fn a_directory_that_is_no_run_keeps_no_other_out() {
         lines[4].contains("2 of 4 directories were not kept"),
         "{lines:?}"
     );
-    assert!(
-        runs(dir.path(), &["show", "2"])
-            .stdout
-            .contains("is incomplete")
-    );
+    assert!(report(dir.path(), "2").stdout.contains("is incomplete"));
     // A run that went on is brought up to date.
     fs::write(torn.join("cells.jsonl"), &cells).unwrap();
     let more = runs(dir.path(), &["add", "torn"]);
@@ -203,12 +192,12 @@ fn a_list_without_runs_says_how_to_keep_one() {
     let quiet = runs(dir.path(), &["list", "--quiet"]);
     assert_eq!(quiet.assert_code(0).stderr, "");
     let json = runs(dir.path(), &["list", "--format", "json"]);
-    let json: serde_json::Value = serde_json::from_str(&json.assert_code(0).stdout).unwrap();
+    let json = json.json();
     assert_eq!(json["runs"], serde_json::json!([]));
     // A store without runs says the same.
     Made::new(1, &[(64, &[1e5])]).write(dir.path(), "one");
     runs(dir.path(), &["add", "one"]).assert_code(0);
-    runs(dir.path(), &["prune", "--keep", "0"]).assert_code(0);
+    runs(dir.path(), &["rm", "--keep", "0"]).assert_code(0);
     assert_eq!(runs(dir.path(), &["list"]).assert_code(0).stderr, says);
 }
 
@@ -239,16 +228,8 @@ fn cells_are_named_by_number_or_start() {
     assert!(line.contains("1 (bridge/"), "{line}");
     // A report shows one cell of a run in the same way.
     let report = |cell: &str| {
-        let arguments = [
-            "report",
-            "one",
-            "--cell",
-            cell,
-            "--format",
-            "csv",
-            "--no-header",
-        ];
-        nicety(arguments).dir(dir.path()).run()
+        let line = format!("report one --cell {cell} --format csv --no-header");
+        nicety(words(&line)).dir(dir.path()).run()
     };
     let rows = report("1");
     let rows: Vec<&str> = rows.assert_code(0).stdout.lines().collect();
@@ -277,11 +258,7 @@ fn lists_and_trends_have_formats() {
     let rows: Vec<&str> = rows.assert_code(0).stdout.lines().collect();
     assert_eq!(rows.len(), 1, "{rows:?}");
     let markdown = runs(dir.path(), &["trend", "1", "--format", "md"]);
-    assert!(
-        markdown.assert_code(0).stdout.contains("\n| run |"),
-        "{}",
-        markdown.stdout
-    );
+    markdown.assert_code(0).assert_out("\n| run |");
     let trend = runs(dir.path(), &["trend", "1", "--format", "csv"]);
     let lines: Vec<&str> = trend.assert_code(0).stdout.lines().collect();
     assert_eq!(
@@ -292,10 +269,7 @@ fn lists_and_trends_have_formats() {
         .map(|format| runs(dir.path(), &[&["trend", "1"], format].concat()).stdout);
     assert_eq!(json, synonym);
     let both = runs(dir.path(), &["list", "--format", "csv", "--json"]);
-    assert_eq!(
-        both.assert_code(2).only_line(),
-        "--format and --json exclude each other; remove one of them"
-    );
+    both.refused("--format and --json exclude each other; remove one of them");
 }
 
 /// A run of one cell whose second loss goal has `factor` times its throughput.
@@ -315,7 +289,7 @@ fn a_trend_follows_the_goal_that_is_named() {
     let trend = |more: &[&str]| -> Value {
         let words = [&["trend", "bridge/64/uni", "-j"], more].concat();
         let ended = runs(dir.path(), &words);
-        serde_json::from_str(&ended.assert_code(0).stdout).unwrap()
+        ended.json()
     };
     let strictest = trend(&[]);
     assert_eq!(
@@ -357,26 +331,34 @@ fn a_trend_follows_the_goal_that_is_named() {
     let run = &list["runs"][0];
     assert_eq!((&run["cells"], &run["cells_ok"]), (&json!(1), &json!(1)));
     let wrong = runs(dir.path(), &["trend", "1", "--goal", "MDR"]);
-    assert_eq!(
-        wrong.assert_code(2).only_line(),
-        "run 10 has no goal \"MDR\" for bridge/64/uni; name one of NDR, PDR"
-    );
+    wrong.refused("run 10 has no goal \"MDR\" for bridge/64/uni; name one of NDR, PDR");
     Made::new(11, &[(64, &[1e5])]).write(dir.path(), "one");
     runs(dir.path(), &["add", "one"]).assert_code(0);
     let wrong = runs(dir.path(), &["trend", "1", "--goal", "PDR"]);
-    assert_eq!(
-        wrong.assert_code(2).only_line(),
-        "run 11 has one loss goal for bridge/64/uni; leave --goal out"
-    );
+    wrong.refused("run 11 has one loss goal for bridge/64/uni; leave --goal out");
 }
+
+const BAD: &str = r#"
+rm x
+    RUN: "x" is not a run; write its number as nicety runs list shows it
+rm
+    RUN is missing; see nicety runs rm --help
+trend bridge/65/uni
+    no cell is called "bridge/65/uni" or begins so; there are 1 (bridge/64/uni)
+list --store text
+    text is not a store of nicety (it is not an SQLite database); name another with --store or NICETY_STORE
+list --store mysql://db/nicety
+    --store mysql://db/nicety: no store of this kind is known; write postgres://USER@HOST/DATABASE
+rm --older-than soon
+    --older-than: "soon" is not an age; write a number and h or d, as in 90d
+"#;
 
 #[test]
 fn bad_stores_and_numbers_are_one_line() {
     let dir = tempfile::tempdir().unwrap();
-    let shows = runs(dir.path(), &["show", "1"]);
     assert_eq!(
-        shows.assert_code(2).only_line(),
-        "there is no store runs/history.sqlite; keep a first run with nicety runs add DIR, or name another with --store"
+        report(dir.path(), "1").assert_code(2).only_line(),
+        "there is no store runs/history.sqlite; keep a first run with nicety runs add DIR, or name another with --store or NICETY_STORE"
     );
     Made::new(1, &[(64, &[1e5])]).write(dir.path(), "good");
     runs(dir.path(), &["add", "good"]).assert_code(0);
@@ -385,63 +367,16 @@ fn bad_stores_and_numbers_are_one_line() {
         "no database at all, but long enough".repeat(90),
     )
     .unwrap();
-    for (arguments, line) in [
-        (
-            &["show", "7"][..],
-            "the store has no run 7; nicety runs list shows those it has",
-        ),
-        (
-            &["show", "x"],
-            r#"RUN: "x" is no run; write its number as nicety runs list shows it"#,
-        ),
-        (
-            &["trend", "bridge/65/uni"],
-            "no cell is called \"bridge/65/uni\" or begins so; there are 1 (bridge/64/uni)",
-        ),
-        (
-            &["list", "--store", "text"],
-            "text is not a store of nicety (it is no SQLite database); name another with --store",
-        ),
-        (
-            &["list", "--store", "mysql://db/nicety"],
-            "--store mysql://db/nicety: no store of this kind is known; write postgres://USER@HOST/DATABASE",
-        ),
-        (
-            &["prune", "--older-than", "soon"],
-            r#"--older-than: "soon" is no age; write a number and h or d, as in 90d"#,
-        ),
-    ] {
-        let ended = runs(dir.path(), arguments);
-        assert_eq!(ended.assert_code(2).only_line(), line);
+    for (arguments, line) in refusals(BAD) {
+        runs(dir.path(), &words(arguments)).refused(line);
     }
+    assert_eq!(
+        report(dir.path(), "7").assert_code(2).only_line(),
+        "the store has no run 7; nicety runs list shows those it has"
+    );
     let nowhere = runs(
         dir.path(),
         &["add", "good", "--store", "good/run.json/x.sqlite"],
     );
-    assert!(
-        nowhere
-            .assert_code(3)
-            .only_line()
-            .contains("good/run.json/x.sqlite")
-    );
-}
-
-#[test]
-fn the_environment_names_a_store() {
-    let dir = tempfile::tempdir().unwrap();
-    Made::new(1, &[(64, &[1e5])]).write(dir.path(), "good");
-    let call = |words: &[&str]| {
-        nicety(words)
-            .dir(dir.path())
-            .env("NICETY_STORE", "team.sqlite")
-            .run()
-    };
-    call(&["runs", "add", "good"]).assert_code(0);
-    assert!(dir.path().join("team.sqlite").exists());
-    assert!(
-        call(&["runs", "list"])
-            .assert_code(0)
-            .stdout
-            .contains("team.sqlite")
-    );
+    nowhere.cannot("good/run.json/x.sqlite");
 }

@@ -3,17 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::harness::{LONG, Running, SHORT, alone, in_namespaces, lines, nicety, once, root};
+use crate::harness::{Ended, LONG, Running, call, in_namespaces, lines, nicety, root, skip};
 use crate::lab::Lab;
 use crate::leftovers::Before;
 use crate::runs::{bench, tiny};
-
-/// Longest time from a signal to the end of the program.
-const GENTLE: Duration = Duration::from_secs(3);
 
 fn trials(run: &Path) -> usize {
     lines(&run.join("trials.jsonl")).len()
@@ -25,24 +21,19 @@ fn until_trials(running: &mut Running, run: &Path, count: usize) {
 }
 
 #[test]
-fn a_signal_ends_a_run_and_keeps_its_trials() {
-    let Some(_alone) = in_namespaces() else {
+fn a_signal_ends_a_run_and_keeps_its_trials_as_any_user() {
+    if !in_namespaces() {
         return;
-    };
+    }
     for signal in [Signal::INT, Signal::TERM] {
         let dir = tempfile::tempdir().unwrap();
         let before = Before::now(dir.path());
         let mut running = bench(dir.path(), &["--json"]).start();
         let run = dir.path().join("run");
         until_trials(&mut running, &run, 2);
+        let begun = trials(&run);
         running.signal(signal);
-        let sent = Instant::now();
         let ended = running.wait();
-        assert!(
-            sent.elapsed() < GENTLE,
-            "{signal:?} took {:?}",
-            sent.elapsed()
-        );
         ended.assert_code(4);
         assert!(
             ended
@@ -51,7 +42,8 @@ fn a_signal_ends_a_run_and_keeps_its_trials() {
             "{}",
             ended.stderr
         );
-        assert!(trials(&run) >= 2);
+        // One may have ended just before the signal; the one under way is the last.
+        assert!((begun..=begun + 2).contains(&trials(&run)), "{begun}");
         assert!(run.join("report.html").exists());
         let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(json["left_out"][0], "bridge/1518/uni", "{}", ended.stdout);
@@ -61,10 +53,7 @@ fn a_signal_ends_a_run_and_keeps_its_trials() {
 
 #[test]
 fn a_killed_run_is_resumed_without_repeating_trials() {
-    let _alone = alone();
-    let Some(lab) = Lab::new("a_killed_run_is_resumed_without_repeating_trials") else {
-        return;
-    };
+    let Some(lab) = Lab::new() else { return };
     let dir = tempfile::tempdir().unwrap();
     let run = dir.path().join("run");
     let before = Before::now(dir.path());
@@ -77,7 +66,7 @@ fn a_killed_run_is_resumed_without_repeating_trials() {
     };
     for (number, count) in [0, 1, 3].into_iter().enumerate() {
         let call = match number {
-            0 => bench(dir.path(), &["--ports", "p0,p1"]),
+            0 => bench(dir.path(), &["p0", "p1"]),
             _ => resume(),
         };
         let mut running = lab.inside(call).start();
@@ -116,9 +105,9 @@ fn a_killed_run_is_resumed_without_repeating_trials() {
 
 #[test]
 fn two_runs_at_once() {
-    let Some(_alone) = in_namespaces() else {
+    if !in_namespaces() {
         return;
-    };
+    }
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let mut running: Vec<Running> = dirs
         .iter()
@@ -155,12 +144,9 @@ fn two_runs_at_once() {
 
 #[test]
 fn a_large_plan_starts_at_once() {
-    if !once("a_large_plan_starts_at_once") {
+    if !in_namespaces() {
         return;
     }
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
     let dir = tempfile::tempdir().unwrap();
     let plan = |flows: u32| {
         let flows: Vec<String> = (1..=flows).map(|n| n.to_string()).collect();
@@ -171,7 +157,7 @@ fn a_large_plan_starts_at_once() {
         fs::write(dir.path().join("plan.toml"), text).unwrap();
         nicety(["bench", "plan.toml", "--out", "run"])
             .dir(dir.path())
-            .limit(SHORT)
+            .limit(LONG)
     };
     assert_eq!(
         plan(100_001).run().assert_code(2).only_line(),
@@ -179,77 +165,48 @@ fn a_large_plan_starts_at_once() {
     );
     assert!(!dir.path().join("run").exists());
     let mut running = plan(100_000).start();
-    until_trials(&mut running, &dir.path().join("run"), 1);
+    let begun = dir.path().join("run/run.json");
+    running.until("its directory", |_| begun.exists());
     running.signal(Signal::INT);
     running.wait().assert_code(4);
 }
 
-/// Words that run a command in a mount namespace with a small file system on `full`.
-fn on_tmpfs(options: &str) -> Vec<String> {
+/// How a run ends in a directory that is a file system of its own; none where that cannot be had.
+fn bench_on_tmpfs(options: &str) -> Option<Ended> {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("full")).unwrap();
+    tiny(dir.path());
     let script = format!("mount -t tmpfs -o {options} tmpfs full && exec \"$@\"");
     let unshare = if root() { "-m" } else { "-Urm" };
-    ["unshare", unshare, "sh", "-c", &script, "sh"]
-        .map(str::to_owned)
-        .to_vec()
-}
-
-/// Whether such a file system can be had.
-fn has_tmpfs(test: &str, dir: &Path) -> bool {
-    let words = on_tmpfs("size=24k");
-    let mut command = std::process::Command::new(&words[0]);
-    let made = command
-        .args(&words[1..])
-        .arg("true")
-        .current_dir(dir)
-        .status();
-    let made = made.is_ok_and(|status| status.success());
-    if !made {
-        println!("SKIP {test}: cannot mount a tmpfs in a namespace of its own");
+    let below = ["unshare", unshare, "sh", "-c", &script, "sh"];
+    let tried = call(Path::new("true"), [""; 0]).dir(dir.path());
+    if !tried.below(below).run().status.success() {
+        skip("cannot mount a tmpfs in a namespace of its own");
+        return None;
     }
-    made
+    let call = nicety(["bench", "tiny.toml", "--out", "full/run"]).dir(dir.path());
+    Some(call.below(below).limit(LONG).run())
 }
 
 #[test]
 fn a_full_disk_ends_a_run() {
-    let _alone = alone();
-    let dir = tempfile::tempdir().unwrap();
-    fs::create_dir(dir.path().join("full")).unwrap();
-    if !has_tmpfs("a_full_disk_ends_a_run", dir.path()) {
+    let Some(ended) = bench_on_tmpfs("size=24k") else {
         return;
-    }
-    tiny(dir.path());
-    let call = nicety(["bench", "tiny.toml", "--out", "full/run"]).dir(dir.path());
-    let ended = call.below(on_tmpfs("size=24k")).limit(LONG).run();
+    };
     ended.assert_code(3);
     assert_eq!(ended.stdout, "");
     let last = ended.stderr.lines().last().unwrap();
-    assert!(
-        last.starts_with("nicety: cannot ")
-            && last.ends_with(
-                "No space left on device (os error 28); make room, then continue with --resume"
-            ),
-        "{last}"
-    );
-    assert_eq!(
-        ended.stderr.matches("nicety: ").count(),
-        1,
-        "{}",
-        ended.stderr
-    );
+    let why = "No space left on device (os error 28); make room, then continue with --resume";
+    assert!(last.starts_with("nicety: cannot "), "{last}");
+    assert!(last.ends_with(why), "{last}");
+    assert_eq!(ended.stderr.matches("nicety: ").count(), 1, "{ended:?}");
 }
 
 #[test]
-fn a_directory_that_cannot_be_written() {
-    let dir = tempfile::tempdir().unwrap();
-    fs::create_dir(dir.path().join("full")).unwrap();
-    if !has_tmpfs("a_directory_that_cannot_be_written", dir.path()) {
+fn a_directory_that_cannot_be_written_as_any_user() {
+    let Some(ended) = bench_on_tmpfs("ro") else {
         return;
-    }
-    tiny(dir.path());
-    let call = nicety(["bench", "tiny.toml", "--out", "full/run"]).dir(dir.path());
-    let ended = call.below(on_tmpfs("ro")).run();
-    assert_eq!(
-        ended.assert_code(3).only_line(),
-        "cannot create full/run: Read-only file system (os error 30); choose a directory you may write to"
-    );
+    };
+    let line = "cannot create full/run: Read-only file system (os error 30); choose a directory you may write to";
+    assert_eq!(ended.assert_code(3).only_line(), line);
 }

@@ -8,7 +8,7 @@ use nicety_police::{Policy, PortName};
 use yaml_rust2::YamlLoader;
 
 use crate::dashboards::tool;
-use crate::harness::nicety;
+use crate::harness::{nicety, skip};
 
 const MANIFEST: &str = include_str!("../../../../packaging/kubernetes/nicety-police.yaml");
 
@@ -56,7 +56,6 @@ fn the_manifest_has_a_policy_and_a_command_that_nicety_takes() {
 
 #[test]
 fn kubernetes_knows_every_key_of_the_manifest() {
-    let test = "kubernetes_knows_every_key_of_the_manifest";
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let program = tool("kubernetes", "kubernetes-validate");
     let check = |version: &str, text: &str| {
@@ -69,9 +68,9 @@ fn kubernetes_knows_every_key_of_the_manifest() {
     for version in ["1.28", "1.37"] {
         match check(version, MANIFEST) {
             Err(why) => {
-                println!(
-                    "SKIP {test}: no kubernetes-validate ({why}); scripts/setup.sh test fetches it"
-                );
+                skip(format_args!(
+                    "no kubernetes-validate ({why}); scripts/setup.sh test fetches it"
+                ));
                 return;
             }
             Ok(said) => assert!(said.status.success(), "{version}: {said:?}"),

@@ -6,13 +6,11 @@
 //!
 //! The rate is so low that every machine finds it, however busy it is.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use nicety_host::child;
 use serde_json::Value;
 
-use crate::harness::{Call, root};
+use crate::harness::{Call, Ends, ready, root, skip};
 
 /// Two ports and a bridge between them, without anything else that speaks.
 pub const BRIDGED: &str = "
@@ -46,22 +44,24 @@ const WITH_PARENT: [&str; 3] = ["setpriv", "--pdeathsig", "KILL"];
 /// The namespace; the kernel removes it with the process that holds it.
 #[derive(Debug)]
 pub struct Lab {
-    holder: Child,
+    holder: Ends,
 }
 
 impl Lab {
     /// Makes the namespace, as an ordinary user in a user namespace. Says `SKIP` where that
     /// cannot be had.
-    pub fn new(test: &str) -> Option<Self> {
-        Self::with(test, SETUP)
+    pub fn new() -> Option<Self> {
+        Self::with(SETUP)
     }
 
     /// The same with other commands in it.
-    pub fn with(test: &str, setup: &str) -> Option<Self> {
+    pub fn with(setup: &str) -> Option<Self> {
         let unshare = if root() { "-n" } else { "-Urn" };
         let made = Command::new("unshare").args([unshare, "true"]).status();
         if !made.is_ok_and(|status| status.success()) {
-            println!("SKIP {test}: unshare {unshare} cannot make a namespace here");
+            skip(format_args!(
+                "unshare {unshare} cannot make a namespace here"
+            ));
             return None;
         }
         let mut holder = Command::new("unshare");
@@ -70,20 +70,14 @@ impl Lab {
             .args(WITH_PARENT)
             .args(["sh", "-c"])
             .arg(format!("{setup}\necho ready\nexec sleep 7200"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        let mut holder = child::spawn(holder).unwrap();
-        let mut said = String::new();
-        let stdout = holder.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut said).unwrap();
-        let lab = Self { holder };
-        assert_eq!(said, "ready\n", "the namespace's setup failed");
-        Some(lab)
+            .stdin(Stdio::null());
+        let holder = ready(holder);
+        Some(Self { holder })
     }
 
     /// Words that enter it.
     pub fn enter(&self) -> Vec<String> {
-        let pid = self.holder.id().to_string();
+        let pid = self.holder.0.id().to_string();
         let mut words = vec!["nsenter".to_owned(), "-t".to_owned(), pid, "-n".to_owned()];
         if !root() {
             words.extend(["-U".to_owned(), "--preserve-credentials".to_owned()]);
@@ -146,14 +140,6 @@ pub fn said(enter: &[String], command: &str) -> String {
         .unwrap();
     assert!(output.status.success(), "{command}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        // Fails only when it has ended.
-        let _ = self.holder.kill();
-        let _ = self.holder.wait();
-    }
 }
 
 /// Takes out what runs by itself in a bridge.

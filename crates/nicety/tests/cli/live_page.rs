@@ -1,4 +1,4 @@
-//! `nicety bench --web`: the live view as a page.
+//! `nicety bench --listen`: the live view as a page.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Running, in_namespaces, nicety, once, open_dir};
+use crate::harness::{Running, in_namespaces, nicety, open_dir, skip};
 use crate::leftovers::Before;
 use crate::runs::bench;
 
@@ -45,7 +45,7 @@ fn promtool_takes(metrics: &str) {
         .stderr(Stdio::piped())
         .spawn();
     let Ok(mut checker) = checker else {
-        println!("SKIP promtool: not here; on Debian: apt-get install prometheus");
+        skip("promtool is not here; on Debian: apt-get install prometheus");
         return;
     };
     let written = checker.stdin.take().unwrap().write_all(metrics.as_bytes());
@@ -56,15 +56,12 @@ fn promtool_takes(metrics: &str) {
 
 #[test]
 fn a_browser_sees_how_far_a_run_is() {
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    if !once("a_browser_sees_how_far_a_run_is") {
+    if !in_namespaces() {
         return;
     }
     let dir = open_dir();
     let before = Before::now(dir.path());
-    let mut run = bench(dir.path(), &["--web=127.0.0.1:0"]).start();
+    let mut run = bench(dir.path(), &["--listen=127.0.0.1:0"]).start();
     let at = address(&mut run);
     for (path, part) in [
         ("/", "<title>nicety bench</title>"),
@@ -129,27 +126,24 @@ fn an_address_that_cannot_be_had_is_said_before_anything_is_made() {
     let dir = open_dir();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
-    let refused = bench(dir.path(), &[&format!("--web={at}")]).run();
+    let refused = bench(dir.path(), &[&format!("--listen={at}")]).run();
     let line = refused.assert_code(3).only_line().to_owned();
     assert!(
         line.starts_with(&format!("cannot listen on {at}: ")),
         "{line}"
     );
     assert!(
-        line.ends_with("; give --web another address or port"),
+        line.ends_with("; give --listen another address or port"),
         "{line}"
     );
     assert!(!dir.path().join("run").exists());
     // A port alone is one of the loopback.
-    let refused = bench(dir.path(), &[&format!("--web={}", at.port())]).run();
+    let refused = bench(dir.path(), &[&format!("--listen={}", at.port())]).run();
     let line = refused.assert_code(3).only_line().to_owned();
     assert!(
         line.starts_with(&format!("cannot listen on {at}: ")),
         "{line}"
     );
-    let wrong = nicety(["bench", "--web=here"]).dir(dir.path()).run();
-    assert_eq!(
-        wrong.assert_code(2).only_line(),
-        r#"--web: "here" is no address with a port; write one as in "127.0.0.1:9471" or "[::]:9471""#
-    );
+    let wrong = nicety(["bench", "--listen=here"]).dir(dir.path()).run();
+    wrong.refused(r#"--listen: "here" is not an address with a port; write one as in "127.0.0.1:9471" or "[::]:9471""#);
 }

@@ -20,6 +20,21 @@ pub struct Made {
     pub goals: Vec<(&'static str, f64, f64)>,
 }
 
+/// A run of each night, which loses a tenth from the `loss`th on, with what `change` makes of it. Returns their names.
+pub fn nights(dir: &Path, count: u64, loss: u64, change: impl Fn(u64, &mut Made)) -> Vec<String> {
+    let night = |day: u64| {
+        let level = if day < loss { 100_000.0 } else { 90_000.0 };
+        let wobble = f64::from(u32::try_from(day * 7 % 5).unwrap()) * 200.0;
+        let mut made = Made::new(day, &[(64, &[level + wobble, level - wobble])]);
+        made.started = format!("2026-03-{day:02}T01:00:00Z");
+        change(day, &mut made);
+        let name = format!("night-{day:02}");
+        made.write(dir, &name);
+        name
+    };
+    (1..=count).map(night).collect()
+}
+
 impl Made {
     /// A run of these cells.
     pub fn new(seed: u64, cells: &[(u16, &[f64])]) -> Self {

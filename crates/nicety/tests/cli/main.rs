@@ -43,12 +43,12 @@ mod probe;
 mod recipes;
 mod refused;
 mod runs;
+mod schema;
 #[path = "../../../history/tests/server/mod.rs"]
 mod server;
 mod soak;
 mod stateful;
 mod static_binary;
-mod streams;
 mod switches;
 mod team;
 mod terminal;

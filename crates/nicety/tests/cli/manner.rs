@@ -22,7 +22,6 @@ fn colours_are_decided_once() {
     for (call, colour) in [
         (report(dir.path(), &[]), false),
         (report(dir.path(), always), true),
-        (report(dir.path(), &["--colour", "always"]), true),
         (report(dir.path(), &[]).env("CLICOLOR_FORCE", "1"), true),
         (report(dir.path(), never).env("CLICOLOR_FORCE", "1"), false),
         (
@@ -46,11 +45,11 @@ fn colours_are_decided_once() {
 }
 
 #[test]
-fn the_state_may_be_named_in_the_environment() {
+fn the_state_may_be_named_in_the_environment_as_any_user() {
     let dir = tempfile::tempdir().unwrap();
     let state = dir.path().join("state");
     let history = |value: &str, more: &[&str]| {
-        nicety(["tune", "history", "-j"].iter().chain(more))
+        nicety(["tune", "status", "-j"].iter().chain(more))
             .env("NICETY_STATE", value)
             .env("XDG_STATE_HOME", dir.path().join("usual").to_str().unwrap())
             .run()

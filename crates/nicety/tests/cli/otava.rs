@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::dashboards::tool;
-use crate::harness::{nicety, once};
+use crate::harness::{nicety, skip, words};
 use crate::made::Made;
 
 const PAGE: &str = include_str!("../../../../docs/methodology/compare.md");
@@ -89,7 +89,7 @@ fn keep(dir: &Path) {
         .assert_code(0);
 }
 
-fn words(runs: &[u64]) -> String {
+fn named(runs: &[u64]) -> String {
     match runs {
         [] => "none".to_owned(),
         runs => {
@@ -123,21 +123,16 @@ fn otava(dir: &Path, numbers: &BTreeMap<u16, Vec<f64>>) -> Option<BTreeMap<u16, 
     );
     fs::write(dir.join("otava.yaml"), config).unwrap();
     let said = Command::new(tool("otava", "otava"))
-        .args([
-            "analyze",
-            "series",
-            "--since",
-            "2020-01-01",
-            "--output",
-            "json",
-        ])
+        .args(words("analyze series --since 2020-01-01 --output json"))
         .env("OTAVA_CONFIG", dir.join("otava.yaml"))
         .current_dir(dir)
         .output();
     let said = match said {
         Ok(said) => said,
         Err(why) => {
-            println!("SKIP otava: no apache-otava ({why}); scripts/setup.sh test fetches it");
+            skip(format_args!(
+                "no apache-otava ({why}); scripts/setup.sh test fetches it"
+            ));
             return None;
         }
     };
@@ -160,9 +155,6 @@ fn otava(dir: &Path, numbers: &BTreeMap<u16, Vec<f64>>) -> Option<BTreeMap<u16, 
 
 #[test]
 fn the_page_says_what_trend_and_otava_see() {
-    if !once("the_page_says_what_trend_and_otava_see") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     keep(dir);
@@ -174,7 +166,7 @@ fn the_page_says_what_trend_and_otava_see() {
             .dir(dir)
             .env("NICETY_STORE", "")
             .run();
-        let trend: Value = serde_json::from_str(&trend.assert_code(0).stdout).unwrap();
+        let trend = trend.json();
         let points = trend["points"].as_array().unwrap();
         let values: Vec<f64> = points
             .iter()
@@ -188,18 +180,18 @@ fn the_page_says_what_trend_and_otava_see() {
     }
     let theirs = otava(dir, &numbers);
     for Series { name, size, .. } in &SERIES {
-        let start = format!("| {name} | {} |", words(&ours[size]));
+        let start = format!("| {name} | {} |", named(&ours[size]));
         println!(
             "{start} {:?}",
             theirs.as_ref().and_then(|found| found.get(size))
         );
     }
     for Series { name, size, .. } in &SERIES {
-        let start = format!("| {name} | {} |", words(&ours[size]));
+        let start = format!("| {name} | {} |", named(&ours[size]));
         assert!(PAGE.contains(&start), "the page has no row {start}");
         if let Some(theirs) = &theirs {
             let runs = theirs.get(size).map_or(&[][..], Vec::as_slice);
-            let row = format!("{start} {} |\n", words(runs));
+            let row = format!("{start} {} |\n", named(runs));
             assert!(PAGE.contains(&row), "the page has no row {row}");
         }
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use yaml_rust2::{Yaml, YamlLoader};
 
-use crate::harness::{Ended, NICETY, call, once};
+use crate::harness::{Ended, NICETY, call, skip};
 use crate::made::Made;
 
 const GITLAB: &str = include_str!("../../../../packaging/ci/gitlab-ci.yml");
@@ -150,9 +150,6 @@ fn plays(push: (&[String], &[(&str, &str)]), merge: (&[String], &[(&str, &str)])
 
 #[test]
 fn the_recipe_for_gitlab_fails_a_merge_that_is_slower() {
-    if !once("the_recipe_for_gitlab_fails_a_merge_that_is_slower") {
-        return;
-    }
     let steps = gitlab();
     let push = [("CI_COMMIT_BRANCH", "main")];
     let merge = [
@@ -164,9 +161,6 @@ fn the_recipe_for_gitlab_fails_a_merge_that_is_slower() {
 
 #[test]
 fn the_recipe_for_github_fails_a_merge_that_is_slower() {
-    if !once("the_recipe_for_github_fails_a_merge_that_is_slower") {
-        return;
-    }
     let [push, merge] = ["push", "pull_request"].map(github);
     assert_eq!((push.len(), merge.len()), (2, 4), "{push:?} {merge:?}");
     plays(
@@ -177,7 +171,6 @@ fn the_recipe_for_github_fails_a_merge_that_is_slower() {
 
 #[test]
 fn build_servers_know_every_key_of_their_recipe() {
-    let test = "build_servers_know_every_key_of_their_recipe";
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let program = crate::dashboards::tool("ci", "check-jsonschema");
     let checks = |schema: &str, text: &str| {
@@ -197,9 +190,9 @@ fn build_servers_know_every_key_of_their_recipe() {
     ] {
         match checks(schema, text) {
             Err(why) => {
-                println!(
-                    "SKIP {test}: no check-jsonschema ({why}); scripts/setup.sh test fetches it"
-                );
+                skip(format_args!(
+                    "no check-jsonschema ({why}); scripts/setup.sh test fetches it"
+                ));
                 return;
             }
             Ok(said) => assert!(said.status.success(), "{said:?}"),

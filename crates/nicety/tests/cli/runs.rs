@@ -7,19 +7,20 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::harness::{
-    Call, Ended, LONG, alone, lines, nicety, open_dir, ordinary_namespaces, root,
+    Call, Ended, LONG, as_root, lines, nicety, open_dir, ordinary_namespaces, skip,
 };
 use crate::lab::Lab;
 use crate::leftovers::Before;
 
-/// One cell, found fast on any machine: much loss is allowed.
+/// One cell, found fast on any machine: much loss is allowed, and nothing is measured twice.
 pub const TINY: &str = "name = \"tiny\"
 [traffic]
 frame_sizes = [1518]
 [search]
 preset = \"quick\"
 loss_ratio = 0.05
-confirm = \"1s\"
+confirm = \"0s\"
+latency_load = [50]
 ";
 
 /// The files of a complete run.
@@ -40,6 +41,11 @@ pub fn tiny(dir: &Path) {
         format!("{TINY}[[path]]\nkind = \"bridge\"\n"),
     )
     .unwrap();
+}
+
+/// The same plan with an overload and a reset of the path.
+fn with_reset() -> String {
+    format!("{TINY}recovery = \"1s\"\nreset = true\n[[path]]\nkind = \"bridge\"\n")
 }
 
 /// `nicety bench tiny.toml --out run` in `dir`, with more arguments.
@@ -84,18 +90,10 @@ fn check_stderr(text: &str) {
     }
 }
 
-/// What `--json` prints: one object, as `schema/run.schema.json` has it.
+/// What `--json` prints: one object, as the schema has it.
 #[track_caller]
 fn check_json(text: &str) -> Value {
-    let run: Value = serde_json::from_str(text).unwrap();
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/run.schema.json");
-    let schema: Value = serde_json::from_slice(&fs::read(schema).unwrap()).unwrap();
-    let errors: Vec<String> = jsonschema::validator_for(&schema)
-        .unwrap()
-        .iter_errors(&run)
-        .map(|error| format!("{}: {error}", error.instance_path))
-        .collect();
-    assert!(errors.is_empty(), "{errors:#?}");
+    let run = crate::schema::read(text, "Run");
     let keys = |value: &Value| {
         value
             .as_object()
@@ -104,7 +102,7 @@ fn check_json(text: &str) -> Value {
             .cloned()
             .collect::<Vec<_>>()
     };
-    for key in ["schema", "run", "tester_limit_fps", "cells", "summary"] {
+    for key in ["schema", "run", "tester_limit_fps", "visits", "cells"] {
         assert!(keys(&run).contains(&key.to_owned()), "no {key}");
     }
     for key in [
@@ -120,8 +118,8 @@ fn check_json(text: &str) -> Value {
         "verdict",
     ] {
         assert!(
-            keys(&run["cells"][0]).contains(&key.to_owned()),
-            "no {key} in a cell"
+            keys(&run["visits"][0]).contains(&key.to_owned()),
+            "no {key} in a visit"
         );
     }
     run
@@ -129,20 +127,15 @@ fn check_json(text: &str) -> Value {
 
 #[test]
 fn ports_are_measured_and_left_as_they_were() {
-    let _alone = alone();
-    let Some(lab) = Lab::new("ports_are_measured_and_left_as_they_were") else {
-        return;
-    };
+    let Some(lab) = Lab::new() else { return };
     let dir = tempfile::tempdir().unwrap();
     let before = lab.state();
     let run = dir.path().join("run");
-    let ended = undisturbed(&run, || {
-        let words = ["--ports", "p0,p1", "--recovery=1s", "--reset"];
-        let ended = lab.inside(bench(dir.path(), &words)).run();
-        ended.assert_code(0);
-        lab.assert_state(&before);
-        ended
-    });
+    fs::write(dir.path().join("reset.toml"), with_reset()).unwrap();
+    let words = ["bench", "-v", "reset.toml", "p0", "p1", "--out", "run"];
+    let bench = nicety(words).dir(dir.path()).limit(LONG);
+    let ended = lab.inside(bench).run();
+    lab.assert_state(&before);
     check_ending(&ended, &run);
     check_stderr(&ended.stderr);
     assert!(ended.stdout.contains("verdict"), "{}", ended.stdout);
@@ -155,11 +148,14 @@ fn ports_are_measured_and_left_as_they_were() {
     }
     let why = "The reset time was not measured: nothing in a path of kind ports can be reset.";
     assert!(ended.stdout.contains(why), "{}", ended.stdout);
-    // 40 Mbit/s on layer 2 without the FCS; a token bucket has a burst, hence the margin.
     let cell = &lines(&run.join("cells.jsonl"))[0];
-    let rate = cell["throughput_l2_mbps"].as_f64().unwrap();
-    assert!((38.0..44.0).contains(&rate), "{cell}");
-    overloaded(cell);
+    // What other programs have disturbed is no number, and said.
+    if cell["verdict"] == "ok" && cell["disturbance"].is_null() {
+        // 40 Mbit/s on layer 2 without the FCS; a token bucket has a burst, hence the margin.
+        let rate = cell["throughput_l2_mbps"].as_f64().unwrap();
+        assert!((38.0..44.0).contains(&rate), "{cell}");
+        overloaded(cell);
+    }
     no_stamps_on_veths(&lab, dir.path());
     rendered(dir.path());
     closed_output(dir.path());
@@ -169,7 +165,7 @@ fn ports_are_measured_and_left_as_they_were() {
         .inside(nicety(["bench", "--resume", "run", "--json"]))
         .dir(dir.path())
         .run();
-    check_json(&again.assert_code(0).stdout);
+    check_json(&again.assert_code(ended.code()).stdout);
     assert_eq!(fs::read(run.join("trials.jsonl")).unwrap(), trials);
 }
 
@@ -194,6 +190,13 @@ fn recovered_and_reset(ended: &Ended, run: &Path) {
     let plan = fs::read_to_string(run.join("plan.toml")).unwrap();
     assert!(plan.contains("recovery = \"1s\"\nreset = true"), "{plan}");
     let recovery = &cell["recovery"];
+    if recovery.is_null() {
+        // A load that others on the CPUs did not let be sent says so.
+        let notes = cell["notes"].as_array().unwrap();
+        assert!(notes.iter().any(|note| note["code"] == "N076"), "{cell}");
+        skip("not tried: the load of the recovery was missed, the CPUs worked for others");
+        return;
+    }
     assert_eq!(recovery["overload_s"], 1.0, "{cell}");
     let ratio = recovery["overload_fps"].as_f64().unwrap() / throughput;
     assert!(ratio < 1.1001, "{cell}");
@@ -221,14 +224,7 @@ fn no_stamps_on_veths(lab: &Lab, dir: &Path) {
     let notes = meta("run")["notes"].to_string();
     let said = format!("Hardware time stamps are not used: {why}");
     assert!(notes.contains(&said), "{notes}");
-    let words = [
-        "bench",
-        "tiny.toml",
-        "--ports",
-        "p0,p1",
-        "--stamps",
-        "hardware",
-    ];
+    let words = ["bench", "reset.toml", "p0", "p1", "--stamps", "hardware"];
     let asked = nicety(words.iter().chain(&["--out", "stamped"]))
         .dir(dir)
         .limit(LONG);
@@ -240,19 +236,6 @@ fn no_stamps_on_veths(lab: &Lab, dir: &Path) {
     fs::remove_dir_all(dir.join("stamped")).unwrap();
 }
 
-/// A run whose sender got the CPU in time, of three: other programs' doing is not what is tried.
-fn undisturbed(run: &Path, measure: impl Fn() -> Ended) -> Ended {
-    for _ in 0..2 {
-        let ended = measure();
-        if lines(&run.join("cells.jsonl"))[0]["verdict"] != "late" {
-            return ended;
-        }
-        println!("again, the sender was late: {}", ended.stdout);
-        fs::remove_dir_all(run).unwrap();
-    }
-    measure()
-}
-
 /// `nicety report` in all its forms.
 fn rendered(dir: &Path) {
     let report = |more: &[&str]| {
@@ -262,15 +245,15 @@ fn rendered(dir: &Path) {
         ended.stdout
     };
     assert!(report(&[]).contains("verdict"));
-    let csv = report(&["--csv", "-"]);
+    let csv = report(&["--csv", "cells=-"]);
     assert_eq!(csv.lines().count(), 2, "a head and a row: {csv}");
     let columns = |line: &str| line.split(',').count();
     assert!(columns(csv.lines().next().unwrap()) > 10);
-    assert!(report(&["--md", "-"]).contains("| ---"), "a table");
+    assert!(report(&["--format", "md"]).contains("| ---"), "a table");
     assert!(report(&["--html", "-"]).contains("</html>"));
     check_json(&report(&["--json"]));
-    let three = ["--html", "x.html", "--csv", "x.csv", "--md", "x.md"];
-    assert_eq!(report(&three), "");
+    let both = ["--html", "x.html", "--csv", "cells=x.csv"];
+    assert_eq!(report(&both), "");
     assert_eq!(fs::read_to_string(dir.join("x.csv")).unwrap(), csv);
     assert_eq!(
         fs::read_to_string(dir.join("x.html")).unwrap(),
@@ -284,10 +267,7 @@ fn rendered(dir: &Path) {
         "cannot write none/x.html: No such file or directory (os error 2); name a file in a directory you may write to"
     );
     let ended = nicety(["report", "run", "run", "--json"]).dir(dir).run();
-    assert_eq!(
-        ended.assert_code(2).only_line(),
-        "files and formats hold one run; give one run directory at a time"
-    );
+    ended.refused("files and formats hold one run; give one run directory at a time");
 }
 
 /// A reader that goes away early.
@@ -295,8 +275,8 @@ fn closed_output(dir: &Path) {
     for arguments in [
         &["report", "run"][..],
         &["report", "run", "--html", "-"],
-        &["report", "run", "--csv", "-"],
-        &["report", "run", "--md", "-"],
+        &["report", "run", "--csv", "cells=-"],
+        &["report", "run", "--format", "md"],
         &["report", "run", "--json"],
         &["bench", "--help"],
     ] {
@@ -321,10 +301,7 @@ ip link add name br0 type bridge
 ip link add name a type veth peer name b
 ip link add name d0 type veth peer name d1
 for port in br0 a b d0 d1; do ip link set dev $port up; done";
-    let _alone = alone();
-    let Some(lab) = Lab::with("names_of_the_path_may_be_in_use", SETUP) else {
-        return;
-    };
+    let Some(lab) = Lab::with(SETUP) else { return };
     let dir = tempfile::tempdir().unwrap();
     let state = lab.state();
     let before = Before::now(dir.path());
@@ -348,14 +325,9 @@ for port in br0 a b d0 d1; do ip link set dev $port up; done";
 
 #[test]
 fn an_ordinary_user_measures_a_bridge() {
-    if !root() {
-        println!(
-            "SKIP an_ordinary_user_measures_a_bridge: only root can become nobody; names_of_the_path_may_be_in_use is the same run"
-        );
-        return;
-    }
-    let _alone = alone();
-    if !ordinary_namespaces("an_ordinary_user_measures_a_bridge") {
+    if !as_root("only root can become nobody; names_of_the_path_may_be_in_use is the same run")
+        || !ordinary_namespaces()
+    {
         return;
     }
     let dir = open_dir();
@@ -364,15 +336,11 @@ fn an_ordinary_user_measures_a_bridge() {
     fs::create_dir(&mine).unwrap();
     std::os::unix::fs::chown(&mine, Some(65534), Some(65534)).unwrap();
     let before = Before::now(dir.path());
-    let more = ["--recovery=1s", "--reset"];
-    let call = nicety(
-        ["bench", "../tiny.toml", "-o", "run", "--keep"]
-            .iter()
-            .chain(&more),
-    )
-    .dir(&mine)
-    .env("NICETY_STORE", "kept.sqlite")
-    .limit(LONG);
+    fs::write(mine.join("reset.toml"), with_reset()).unwrap();
+    let call = nicety(["bench", "reset.toml", "-o", "run", "--keep"])
+        .dir(&mine)
+        .env("NICETY_STORE", "kept.sqlite")
+        .limit(LONG);
     let ended = call.by_nobody().run();
     let run = mine.join("run");
     check_ending(&ended, &run);

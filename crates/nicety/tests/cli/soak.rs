@@ -1,25 +1,23 @@
-//! `nicety soak`: constant load over a bridge that loses known frames, killed, resumed and stopped.
+//! `nicety load --out`: constant load over a bridge that loses known frames, killed, resumed and stopped.
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, alone, lines, nicety, once, root};
+use crate::harness::{Call, LONG, lines, nicety, refusals, root, words};
 use crate::lab::{BRIDGED, Lab};
 use crate::leftovers::Before;
-use crate::streams::stream;
+use crate::schema::stream;
 
 /// Every hundredth of the frames that the tester sends.
 pub const RULE: &str = "nft 'table bridge t { chain f { type filter hook forward priority 0; policy accept; \
                         udp dport 57344-65535 numgen inc mod 100 0 counter drop; }; }'";
 
-fn soak(dir: &Path, words: &[&str]) -> Call {
-    nicety(["soak"].iter().chain(words))
-        .dir(dir)
-        .limit(Duration::from_secs(60))
+fn soak(dir: &Path, line: &str) -> Call {
+    let words = ["load"].into_iter().chain(words(line));
+    nicety(words).dir(dir).limit(LONG)
 }
 
 /// Lines of a kind.
@@ -36,37 +34,20 @@ fn sum(lines: &[&Value], key: &str) -> u64 {
 
 #[test]
 fn a_soak_counts_every_lost_frame_through_a_kill() {
-    let _alone = alone();
-    let test = "a_soak_counts_every_lost_frame_through_a_kill";
-    let Some(lab) = Lab::with(test, BRIDGED) else {
+    let Some(lab) = Lab::with(BRIDGED) else {
         return;
     };
     let state = lab.state();
     let dir = tempfile::tempdir().unwrap();
     let before = Before::now(dir.path());
     lab.sh(RULE);
-    let words = [
-        "--ports",
-        "p0,p1",
-        "--load",
-        "2k",
-        "--for",
-        "1h",
-        "--every",
-        "1s",
-        "--out",
-        "run",
-        "--json",
-        "--engine",
-        "af_packet",
-    ];
-    let mut running = lab.inside(soak(dir.path(), &words)).start();
+    let words = "p0 p1 --rate 2k --for 1h --every 1s --out run --json --engine af_packet";
+    let mut running = lab.inside(soak(dir.path(), words)).start();
     running.until("two intervals", |running| {
         running.stdout().matches("\"interval\"").count() >= 2
     });
-    running.signal(Signal::KILL);
-    let killed = running.wait();
-    let first = stream(&killed.stdout, "load");
+    let killed = running.kill();
+    let first = stream(&killed.stdout, "LoadLine");
     let alarm = of(&first, "alarm");
     assert_eq!(alarm.len(), 1, "{}", killed.stdout);
     assert_eq!(alarm[0]["number"], 1);
@@ -75,18 +56,10 @@ fn a_soak_counts_every_lost_frame_through_a_kill() {
     assert_eq!(of(&kept, "interval").len(), 1, "{kept:?}");
 
     // It goes on for three seconds in all: what was kept, a gap, and the rest.
-    let words = [
-        "--resume",
-        "run",
-        "--for",
-        "3s",
-        "--json",
-        "--fail-on",
-        "loss",
-    ];
-    let ended = lab.inside(soak(dir.path(), &words)).run();
+    let words = "--resume run --for 3s --json --fail-on loss";
+    let ended = lab.inside(soak(dir.path(), words)).run();
     ended.assert_code(1);
-    let told = stream(&ended.stdout, "load");
+    let told = stream(&ended.stdout, "LoadLine");
     assert_eq!(
         of(&told, "alarm").len(),
         0,
@@ -122,11 +95,7 @@ fn a_soak_counts_every_lost_frame_through_a_kill() {
         let place = summary["loss_ledger"][0]["where"].as_str().unwrap();
         assert!(place.contains("nft_do_chain"), "{place}");
     }
-    assert!(
-        ended.stderr.contains("frames were lost (--fail-on loss)"),
-        "{}",
-        ended.stderr
-    );
+    ended.assert_err("frames were lost (--fail-on loss)");
     let page = fs::read_to_string(dir.path().join("run/report.html")).unwrap();
     assert!(page.contains("Loss over time"));
     // The same from the directory, for people.
@@ -144,35 +113,15 @@ fn a_soak_counts_every_lost_frame_through_a_kill() {
 }
 
 #[test]
-fn a_stopped_soak_has_a_result_and_can_go_on() {
-    let _alone = alone();
-    let test = "a_stopped_soak_has_a_result_and_can_go_on";
-    if !once(test) {
-        return;
-    }
-    let Some(lab) = Lab::with(test, BRIDGED) else {
+fn a_stopped_soak_has_a_result_and_can_go_on_as_any_user() {
+    let Some(lab) = Lab::with(BRIDGED) else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
     // The interval is much longer than the test waits.
-    let words = [
-        "--ports",
-        "p0,p1",
-        "--load",
-        "2k",
-        "--for",
-        "8h",
-        "--every",
-        "60s",
-        "-o",
-        "run",
-        "--engine",
-        "af_packet",
-    ];
-    let mut running = lab.inside(soak(dir.path(), &words)).start();
-    running.until("start", |running| {
-        running.stderr().contains("Ctrl-C ends it")
-    });
+    let words = "p0 p1 --rate 2k --for 8h --every 60s -o run --engine af_packet";
+    let mut running = lab.inside(soak(dir.path(), words)).start();
+    running.until_err("Ctrl-C ends it");
     // The first thousand find out, as root, where the kernel drops what the tester has counted.
     running.until("frames", |_| {
         let told: Value = serde_json::from_str(&lab.sh("ip -s -j link show p1")).unwrap();
@@ -184,7 +133,7 @@ fn a_stopped_soak_has_a_result_and_can_go_on() {
     assert!(
         ended
             .stderr
-            .ends_with("Resume with: nicety soak --resume run\n"),
+            .ends_with("Resume with: nicety load --resume run\n"),
         "{}",
         ended.stderr
     );
@@ -199,19 +148,47 @@ fn a_stopped_soak_has_a_result_and_can_go_on() {
     let sent = sum(&of(&kept, "interval"), "sent");
     assert!((400..=100_000).contains(&sent), "{sent}");
     // A second one does not write into it.
-    let other = soak(dir.path(), &["--for", "1s", "--out", "run", "--load", "1k"]).run();
-    assert!(
-        other.assert_code(2).only_line().contains("is not empty"),
-        "{}",
-        other.stderr
-    );
+    let other = soak(dir.path(), "--for 1s --out run --rate 1k").run();
+    other.refused_for("is not empty");
 }
+
+const REFUSED: &str = r#"
+--out x
+    --for is missing; see nicety load --help
+--for 1ms
+    --for: "1ms" is not between 100ms and 365d, as in 30s, 8h or 7d
+--for 1s --rate 80%line
+    --rate: "80%line" is not a load; write 80% of the throughput, 80%max of the highest load, or frames per second, as in 200k or 1.5M
+--for 1s --every 2m
+    --every: "2m" is not between 100ms and 60s
+--for 1s --fail-on los
+    --fail-on: "los" is nothing that happens; write loss, gap or invalid
+two.toml --for 1s --out x
+    the plan has 2 cells, and nicety load loads one; name it with --cell: 1 (bridge/64/uni), 2 (bridge/128/uni)
+--for 1s --every 200ms --out x
+    --every is at least 1s with --out; write a longer time
+--rate 80%
+    --rate 80% is searched first; add --for and --out, or write frames per second, as in 200k
+two.toml --size 64
+    --size is for loads without a plan; write it in two.toml
+p0 p1 --rate 0
+    --rate: "0" is not a load; write 80% of the throughput, 80%max of the highest load, or frames per second, as in 200k or 1.5M
+p0 p1 --every 1ms
+    --every: "1ms" is not between 100ms and 60s
+p0 p1 --lost-pcap /nowhere/x
+    --lost-pcap: cannot create /nowhere/x: No such file or directory (os error 2); choose a file you may write
+p0 p0
+    p0 p0: a path needs two different interfaces; name another one
+two.toml --for 1s --cell x
+    --cell: no cell is called "x" or begins so; there are 1 (bridge/64/uni), 2 (bridge/128/uni)
+--resume empty
+    empty has no soak.json: not the directory of a soak, or killed before its load was known; start a new one
+--resume none
+    there is no run directory none; check the path
+"#;
 
 #[test]
 fn wrong_words_are_one_line() {
-    if !once("wrong_words_are_one_line") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     fs::write(
         dir.path().join("two.toml"),
@@ -219,55 +196,16 @@ fn wrong_words_are_one_line() {
     )
     .unwrap();
     fs::create_dir(dir.path().join("empty")).unwrap();
-    for (words, line) in [
-        (&[][..], "--for is missing; see nicety soak --help"),
-        (
-            &["--for", "1ms"],
-            "--for: \"1ms\" is not between 1s and 365d, as in 10m, 8h or 7d",
-        ),
-        (
-            &["--for", "1s", "--load", "80%line"],
-            "--load: \"80%line\" is no load; write 80% of the throughput, 80%max of the highest load, or frames per second, as in 200k or 1.5M",
-        ),
-        (
-            &["--for", "1s", "--every", "2m"],
-            "--every: \"2m\" is not between 1s and 60s",
-        ),
-        (
-            &["--for", "1s", "--fail-on", "los"],
-            "--fail-on: \"los\" is nothing that happens; write loss, gap or invalid",
-        ),
-        (
-            &["two.toml", "--for", "1s"],
-            "the plan has 2 cells, and a soak loads one; name it with --cell: 1 (bridge/64/uni), 2 (bridge/128/uni)",
-        ),
-        (
-            &["two.toml", "--for", "1s", "--cell", "x"],
-            "--cell: no cell is called \"x\" or begins so; there are 1 (bridge/64/uni), 2 (bridge/128/uni)",
-        ),
-        (
-            &["--resume", "empty"],
-            "empty has no soak.json: not the directory of a soak, or killed before its load was known; start a new one",
-        ),
-        (
-            &["--resume", "none"],
-            "there is no run directory none; check the path",
-        ),
-    ] {
-        let ended = soak(dir.path(), words).run();
-        assert_eq!(ended.assert_code(2).only_line(), line, "{words:?}");
+    for (words, line) in refusals(REFUSED) {
+        soak(dir.path(), words).run().refused(line);
     }
-    let ended = soak(
-        dir.path(),
-        &["--ports", "no1,no2", "--load", "5", "--for", "1s"],
-    )
-    .run();
+    let ended = soak(dir.path(), "no1 no2 --rate 5 --for 1s --out x").run();
     assert!(
         [2, 3].contains(&ended.code()) && ended.only_line().contains("no1"),
         "{ended:?}"
     );
     assert!(
-        !dir.path().join("runs").exists(),
+        !dir.path().join("x").exists(),
         "nothing is left of what did not begin"
     );
 }

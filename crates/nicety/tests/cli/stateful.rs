@@ -1,23 +1,22 @@
 //! `nicety stateful`: small tables of connections with real frames, and paths that have none.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Call, Ended, in_namespaces, nicety, once};
+use crate::harness::{Call, Ended, LONG, in_namespaces, nicety, refusals, skip, words};
 
-fn stateful(words: &[&str]) -> Call {
-    nicety(["stateful"].iter().chain(words)).limit(Duration::from_secs(60))
+fn stateful(line: &str) -> Call {
+    nicety(["stateful"].into_iter().chain(words(line))).limit(LONG)
 }
 
 /// Without nft nothing translates; says `SKIP` then.
-fn nft(test: &str) -> bool {
+fn nft() -> bool {
     let there = ["/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft"]
         .iter()
         .any(|file| fs::exists(file).unwrap_or(false));
     if !there {
-        println!("SKIP {test}: nft is not installed");
+        skip("nft is not installed");
     }
     there
 }
@@ -29,10 +28,10 @@ const LACKS: [&str; 2] = [
 ];
 
 /// What a run says in JSON. Says `SKIP` and why where this machine cannot build the router.
-fn reported(test: &str, ended: &Ended) -> Option<Value> {
+fn reported(ended: &Ended) -> Option<Value> {
     let why = ended.stderr.lines().last().unwrap_or_default();
     if ended.code() == 3 && LACKS.iter().any(|lack| why.contains(lack)) {
-        println!("SKIP {test}: {why}");
+        skip(format_args!("{why}"));
         return None;
     }
     let report = serde_json::from_str(&ended.stdout);
@@ -49,33 +48,13 @@ fn counts_are_equal(counts: &Value) {
 
 #[test]
 fn every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel() {
-    let test = "every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel";
-    if !once(test) || !nft(test) {
+    if !nft() || !in_namespaces() {
         return;
     }
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    let words = [
-        "--trial",
-        "50ms",
-        "--repeats",
-        "1",
-        "--most",
-        "2000",
-        "--connections",
-        "1000",
-        "--max-rate",
-        "8k",
-        "--hosts",
-        "3",
-        "--loss",
-        "10%",
-        "--json",
-    ];
-    let ended = stateful(&words).run();
+    let words = "--for 50ms --repeats 1 --most 2000 --connections 1000 --rate 8k --nat hosts=3 --loss 10% --json";
+    let ended = stateful(words).run();
     let code = ended.code();
-    let Some(report) = reported(test, &ended) else {
+    let Some(report) = reported(&ended) else {
         return;
     };
     assert!(code <= 1 && report["complete"] == true, "{report}");
@@ -132,31 +111,13 @@ fn every_stage_of_a_small_table_has_figures_that_agree_with_the_kernel() {
 
 #[test]
 fn a_want_of_ports_for_translation_is_named() {
-    let test = "a_want_of_ports_for_translation_is_named";
-    if !once(test) || !nft(test) {
+    if !nft() || !in_namespaces() {
         return;
     }
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
     // Three hosts open more connections than one address has ports.
-    let words = [
-        "--only",
-        "capacity",
-        "--most",
-        "1500",
-        "--hosts",
-        "3",
-        "--addresses",
-        "1",
-        "--ports",
-        "500",
-        "--max-rate",
-        "8k",
-        "--json",
-    ];
-    let ended = stateful(&words).run();
-    let Some(report) = reported(test, &ended) else {
+    let words = "--only capacity --most 1500 --nat hosts=3,addresses=1,ports=500 --rate 8k --json";
+    let ended = stateful(words).run();
+    let Some(report) = reported(&ended) else {
         return;
     };
     let capacity = &report["capacity"];
@@ -180,39 +141,20 @@ fn a_want_of_ports_for_translation_is_named() {
 }
 
 /// A thousand connections of a plan; nothing where the machine cannot build the path.
-fn thousand(test: &str, only: &str, traffic: &str, path: &str) -> Option<(Value, String)> {
-    if !once(test) || !nft(test) {
+fn thousand(only: &str, traffic: &str, path: &str) -> Option<(Value, String)> {
+    if !nft() || !in_namespaces() {
         return None;
     }
-    let _alone = in_namespaces()?;
     let dir = tempfile::tempdir().unwrap();
     let plan =
         format!("[traffic]\nframe_sizes = [128]\n{traffic}[[path]]\nkind = \"routed\"\n{path}\n");
     fs::write(dir.path().join("plan.toml"), plan).unwrap();
-    let words = [
-        "plan.toml",
-        "--only",
-        only,
-        "--trial",
-        "50ms",
-        "--repeats",
-        "1",
-        "--most",
-        "1000",
-        "--connections",
-        "300",
-        "--max-rate",
-        "4k",
-        "--loss",
-        "10%",
-        "--hosts",
-        "2",
-        "--html",
-        "page.html",
-        "--json",
-    ];
+    let words = format!(
+        "plan.toml --only {only} --for 50ms --repeats 1 --most 1000 --connections 300 --rate 4k --loss 10% \
+         --nat hosts=2 --html page.html --json"
+    );
     let ended = stateful(&words).dir(dir.path()).run();
-    let report = reported(test, &ended)?;
+    let report = reported(&ended)?;
     assert_eq!(report["capacity"]["entries"], 1000, "{report}");
     counts_are_equal(&report["capacity"]["counts"]);
     assert_eq!(report["capacity"]["counts"]["answered"], 1000, "{report}");
@@ -222,8 +164,7 @@ fn thousand(test: &str, only: &str, traffic: &str, path: &str) -> Option<(Value,
 
 #[test]
 fn a_short_cut_keeps_a_table_that_is_measured_and_drawn() {
-    let test = "a_short_cut_keeps_a_table_that_is_measured_and_drawn";
-    let Some((report, page)) = thousand(test, "capacity,goodput", "", "flowtable = \"on\"") else {
+    let Some((report, page)) = thousand("capacity,goodput", "", "flowtable = \"on\"") else {
         return;
     };
     assert_eq!(report["path"], "routed,flowtable=on");
@@ -241,9 +182,7 @@ fn a_short_cut_keeps_a_table_that_is_measured_and_drawn() {
 
 #[test]
 fn connections_of_ipv6_are_translated_and_counted() {
-    let test = "connections_of_ipv6_are_translated_and_counted";
-    let Some((report, _)) = thousand(test, "capacity", "family = \"ipv6\"\n", "nat = \"snat\"")
-    else {
+    let Some((report, _)) = thousand("capacity", "family = \"ipv6\"\n", "nat = \"snat\"") else {
         return;
     };
     assert_eq!(report["family"], "ipv6");
@@ -251,9 +190,8 @@ fn connections_of_ipv6_are_translated_and_counted() {
 }
 
 #[test]
-fn connections_of_tcp_are_picked_up_and_counted() {
-    let test = "connections_of_tcp_are_picked_up_and_counted";
-    let Some((report, page)) = thousand(test, "capacity", "protocol = \"tcp\"\n", "nat = \"snat\"")
+fn connections_of_tcp_are_picked_up_and_counted_as_any_user() {
+    let Some((report, page)) = thousand("capacity", "protocol = \"tcp\"\n", "nat = \"snat\"")
     else {
         return;
     };
@@ -261,11 +199,27 @@ fn connections_of_tcp_are_picked_up_and_counted() {
     assert!(page.contains("ipv4, tcp"));
 }
 
+const REFUSED: &str = r#"
+bridge.toml
+    bridge keeps no table of connections; write a path with kind = "routed" and nat = "snat" or flowtable = "on", or leave the plan out
+plain.toml
+    routed,rules=10 keeps no table of connections; write a path with kind = "routed" and nat = "snat" or flowtable = "on", or leave the plan out
+dscp.toml
+    routed,nat=snat/128/uni/dscp=46: frames of connections have one size and no tags; leave imix, dscp, vlan, popularity and new_flows_per_s out of [traffic]
+--rate 10
+    --rate: "10" is not a rate from 1k to 100M per second, as in 200k or 1.5M
+--connections 0
+    --connections: "0" is not a number of connections from 1 to 16777215, as in 50000, 200k or 1M
+--only latency
+    --only: "latency" is nothing to measure; write setup, capacity, teardown, goodput
+--for 1ms
+    --for: "1ms" is not between 50ms and 60s
+--loss 50%
+    --loss: "50%" is not a share of frames; write 0% to 10%, as in 0.1%
+"#;
+
 #[test]
 fn a_path_without_a_table_and_nonsense_are_refused() {
-    if !once("a_path_without_a_table_and_nonsense_are_refused") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let plan = |name: &str, path: &str| {
         let text = format!("[traffic]\nframe_sizes = [64]\n{path}");
@@ -276,41 +230,7 @@ fn a_path_without_a_table_and_nonsense_are_refused() {
     let dscp =
         "[traffic]\nframe_sizes = [128]\ndscp = 46\n[[path]]\nkind = \"routed\"\nnat = \"snat\"\n";
     fs::write(dir.path().join("dscp.toml"), dscp).unwrap();
-    for (words, line) in [
-        (
-            &["bridge.toml"][..],
-            "bridge keeps no table of connections; write a path with kind = \"routed\" and nat = \"snat\" or flowtable = \"on\", or leave the plan out",
-        ),
-        (
-            &["plain.toml"],
-            "routed,rules=10 keeps no table of connections; write a path with kind = \"routed\" and nat = \"snat\" or flowtable = \"on\", or leave the plan out",
-        ),
-        (
-            &["dscp.toml"],
-            "routed,nat=snat/128/uni/dscp=46: frames of connections have one size and no tags; leave imix, dscp, vlan, popularity and new_flows_per_s out of [traffic]",
-        ),
-        (
-            &["--max-rate", "10"],
-            "--max-rate: \"10\" is no rate from 1k to 100M per second, as in 200k or 1.5M",
-        ),
-        (
-            &["--connections", "0"],
-            "--connections: \"0\" is no number of connections from 1 to 16777215, as in 50000, 200k or 1M",
-        ),
-        (
-            &["--only", "latency"],
-            "--only: \"latency\" is nothing to measure; write setup, capacity, teardown, goodput",
-        ),
-        (
-            &["--trial", "1ms"],
-            "--trial: \"1ms\" is not between 50ms and 60s",
-        ),
-        (
-            &["--loss", "50%"],
-            "--loss: \"50%\" is no share of frames; write 0% to 10%, as in 0.1%",
-        ),
-    ] {
-        let ended = stateful(words).dir(dir.path()).run();
-        assert_eq!(ended.assert_code(2).only_line(), line, "{words:?}");
+    for (words, line) in refusals(REFUSED) {
+        stateful(words).dir(dir.path()).run().refused(line);
     }
 }

@@ -1,27 +1,23 @@
 //! Cells of switches other than the plain bridge: measured, named, and nothing left of them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{
-    Ended, LONG, alone, in_namespaces, lines, nicety, own_mounts, privileged, root,
+    Ended, LONG, as_root, in_namespaces, lines, nicety, own_mounts, privileged,
+    privileged_namespaces, skip,
 };
 use crate::leftovers::Before;
 use crate::runs::TINY;
 
-/// Runs a plan of one size over these paths.
-fn bench(dir: &Path, paths: &str) -> Ended {
-    bench_by(dir, paths, "auto")
-}
-
-/// The same with an engine.
+/// Runs a plan of one size over these paths with an engine.
 fn bench_by(dir: &Path, paths: &str, engine: &str) -> Ended {
     fs::write(dir.join("plan.toml"), format!("{TINY}{paths}")).unwrap();
     nicety(["bench", "plan.toml", "--out", "run", "--engine", engine])
         .dir(dir)
+        .env("XDG_RUNTIME_DIR", dir.to_str().unwrap())
         .limit(LONG * 2)
         .run()
 }
@@ -31,28 +27,16 @@ fn meta(dir: &Path) -> Value {
     serde_json::from_slice(&fs::read(dir.join("run/run.json")).unwrap()).unwrap()
 }
 
-/// Directories that paths use while they are there.
-fn run_dirs() -> usize {
-    let entries = fs::read_dir("/run/nicety").into_iter().flatten();
-    let names = entries.map(|entry| entry.unwrap().file_name());
-    names
-        .filter(|name| name.to_str().unwrap().starts_with("path-"))
-        .count()
-}
-
 /// One cell of `kind` has a result, or was skipped for want of what it is made of.
 #[track_caller]
-fn measured(test: &str, kind: &str, note: &str) {
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    if !privileged() {
-        println!("SKIP {test}: needs root");
+fn measured(kind: &str, note: &str) {
+    if !privileged_namespaces() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let (before, used) = (Before::now(dir.path()), run_dirs());
-    let ended = bench(dir.path(), &format!("[[path]]\nkind = \"{kind}\"\n"));
+    let before = Before::now(dir.path());
+    let path = format!("[[path]]\nkind = \"{kind}\"\n");
+    let ended = bench_by(dir.path(), &path, "auto");
     let meta = meta(dir.path());
     if let Some(skipped) = meta["skipped"].get(0) {
         let remedy = skipped["remedy"].as_str().unwrap();
@@ -61,7 +45,7 @@ fn measured(test: &str, kind: &str, note: &str) {
             known.iter().any(|start| remedy.starts_with(start)),
             "{skipped}"
         );
-        println!("SKIP {test}: {}; {remedy}", skipped["reason"]);
+        skip(format_args!("{}; {remedy}", skipped["reason"]));
         ended.assert_code(3);
         return;
     }
@@ -78,32 +62,31 @@ fn measured(test: &str, kind: &str, note: &str) {
     let said = |text: &Value| text["text"].as_str().unwrap().contains(note);
     assert!(note.is_empty() || notes.iter().any(said), "{notes:?}");
     before.check();
-    assert_eq!(run_dirs(), used);
+    assert_eq!(dirs_in(dir.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn a_cell_of_tagged_frames() {
-    measured("a_cell_of_tagged_frames", "vlan-bridge", "");
+    measured("vlan-bridge", "");
 }
 
 #[test]
 fn a_cell_of_open_vswitch() {
-    measured("a_cell_of_open_vswitch", "ovs", " datapath");
+    measured("ovs", " datapath");
 }
 
 #[test]
 fn a_cell_of_open_vswitch_with_dpdk() {
-    let test = "a_cell_of_open_vswitch_with_dpdk";
-    measured(test, "ovs-dpdk", "1 polling thread on CPU ");
+    measured("ovs-dpdk", "1 polling thread on CPU ");
 }
 
 #[test]
 fn a_cell_of_testpmd() {
-    measured("a_cell_of_testpmd", "testpmd", "1 polling thread on CPU ");
+    measured("testpmd", "1 polling thread on CPU ");
 }
 
 /// Directories of paths below the user's runtime directory.
-fn dirs_in(runtime: &Path) -> Vec<std::path::PathBuf> {
+fn dirs_in(runtime: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(runtime.join("nicety")).into_iter().flatten();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths
@@ -119,9 +102,8 @@ fn dirs_in(runtime: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn switches_end_with_a_killed_nicety() {
-    let _alone = alone();
     if !privileged() {
-        println!("SKIP switches_end_with_a_killed_nicety: needs root");
+        skip("needs root");
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -139,7 +121,7 @@ fn switches_end_with_a_killed_nicety() {
     .enumerate()
     {
         if !Path::new(program).exists() {
-            println!("SKIP switches_end_with_a_killed_nicety, {kind}: there is no {program}");
+            skip(format_args!("{kind}: there is no {program}"));
             continue;
         }
         let plan = format!("{TINY}[[path]]\nkind = \"{kind}\"\n");
@@ -155,26 +137,20 @@ fn switches_end_with_a_killed_nicety() {
             let mut dirs = dirs_in(dir.path()).into_iter();
             dirs.any(|path| path.join(log).exists())
         });
-        running.signal(Signal::KILL);
-        let _ = running.wait();
+        let _ = running.kill();
         before.check();
     }
-    let ended = nicety(["bench", "plan.toml", "--ports", "nosuch0,nosuch1"])
+    let ended = nicety(["bench", "plan.toml", "nosuch0", "nosuch1"])
         .dir(dir.path())
         .env("XDG_RUNTIME_DIR", runtime)
         .run();
     ended.assert_code(2);
-    assert_eq!(dirs_in(dir.path()), Vec::<std::path::PathBuf>::new());
+    assert_eq!(dirs_in(dir.path()), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn cells_that_cannot_be_built_are_skipped_with_their_remedy() {
-    let _alone = alone();
-    if !root() {
-        println!("SKIP cells_that_cannot_be_built_are_skipped_with_their_remedy: needs root");
-        return;
-    }
-    if !own_mounts("cells_that_cannot_be_built_are_skipped_with_their_remedy") {
+    if !as_root("needs root") || !own_mounts() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -221,79 +197,59 @@ fn cells_that_cannot_be_built_are_skipped_with_their_remedy() {
     before.check();
 }
 
-#[test]
-fn nics_of_dpdk_that_are_not_there_are_named_and_nothing_is_taken() {
-    let test = "nics_of_dpdk_that_are_not_there_are_named_and_nothing_is_taken";
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    if !privileged() {
-        println!("SKIP {test}: needs root");
-        return;
+/// What a run says about itself that has nothing to measure over this path.
+fn skipped(path: &str, engine: &str) -> Option<Value> {
+    if !privileged_namespaces() {
+        return None;
     }
     let dir = tempfile::tempdir().unwrap();
-    let (before, used) = (Before::now(dir.path()), run_dirs());
+    let before = Before::now(dir.path());
+    bench_by(dir.path(), path, engine).assert_code(3);
+    assert_eq!(dirs_in(dir.path()), Vec::<PathBuf>::new());
+    before.check();
+    Some(meta(dir.path()))
+}
+
+#[test]
+fn nics_of_dpdk_that_are_not_there_are_named_and_nothing_is_taken() {
     let path = "[[path]]\nkind = \"testpmd\"\na = \"eth8\"\nb = \"eth9\"\n\
                 pci = [[\"ffff:ff:1f.6\", \"ffff:ff:1f.7\"]]\n";
-    let ended = bench(dir.path(), path);
-    ended.assert_code(3);
-    let skipped = meta(dir.path())["skipped"][0].clone();
-    let reason = skipped["reason"].as_str().unwrap();
-    match reason {
-        "dpdk-testpmd is not installed" => println!("SKIP {test}: {reason}"),
-        _ => assert_eq!(reason, "there is no PCI device ffff:ff:1f.6"),
+    let Some(meta) = skipped(path, "auto") else {
+        return;
+    };
+    match meta["skipped"][0]["reason"].as_str().unwrap() {
+        why @ "dpdk-testpmd is not installed" => skip(why),
+        reason => assert_eq!(reason, "there is no PCI device ffff:ff:1f.6"),
     }
-    assert_eq!(run_dirs(), used);
-    before.check();
 }
 
 #[test]
 fn queues_that_the_engine_does_not_reach_are_not_measured() {
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    if !privileged() {
-        println!("SKIP queues_that_the_engine_does_not_reach_are_not_measured: needs root");
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let before = Before::now(dir.path());
     let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nhost_queues = 4\n";
-    let ended = bench_by(dir.path(), path, "xdp");
-    ended.assert_code(3);
-    let meta = meta(dir.path());
-    assert_eq!(
-        meta["skipped"][0]["reason"],
-        "engine xdp reaches one of the host's 4 receive queues only"
-    );
-    assert_eq!(
-        meta["skipped"][0]["remedy"],
-        "measure with --engine af_packet, then go on with --resume, or write host_queues = 1 and start a new run"
-    );
-    let notes = meta["notes"].as_array().unwrap();
-    let few = |note: &Value| {
-        let text = note["text"].as_str().unwrap();
-        text.starts_with("The plan has flows = 1 and host_queues = 4. ")
+    let Some(meta) = skipped(path, "xdp") else {
+        return;
     };
-    assert!(notes.iter().any(few), "{notes:?}");
-    before.check();
+    let reason = "engine xdp reaches one of the host's 4 receive queues only";
+    assert_eq!(meta["skipped"][0]["reason"], reason);
+    let remedy = "measure with --engine af_packet, then go on with --resume, or write host_queues = 1 and start a new run";
+    assert_eq!(meta["skipped"][0]["remedy"], remedy);
+    let notes = meta["notes"].as_array().unwrap();
+    let few = "The plan has flows = 1 and host_queues = 4. ";
+    let is_few = |note: &Value| note["text"].as_str().unwrap().starts_with(few);
+    assert!(notes.iter().any(is_few), "{notes:?}");
 }
 
 #[test]
 fn a_short_time_box_leaves_out_only_what_could_be_built() {
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    if !root() {
-        println!("SKIP a_short_time_box_leaves_out_only_what_could_be_built: needs root");
+    if !in_namespaces() || !as_root("needs root") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let both = TINY.replace("[search]", "directions = [\"uni\", \"bi\"]\n[search]");
     let paths = "[[path]]\nkind = \"bridge\"\n[[path]]\nkind = \"testpmd\"\ncores = 1000\n";
     fs::write(dir.path().join("plan.toml"), format!("{both}{paths}")).unwrap();
-    let first = ["bench", "plan.toml", "--out", "run", "--time-box", "1s"];
-    let again = ["bench", "--resume", "run", "--time-box", "1s"];
+    let first = ["bench", "plan.toml", "--out", "run", "--for", "1s"];
+    let again = ["bench", "--resume", "run", "--for", "1s"];
     for words in [&first[..], &again] {
         let ended = nicety(words.iter()).dir(dir.path()).limit(LONG).run();
         ended.assert_code(1);

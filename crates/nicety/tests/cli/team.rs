@@ -1,14 +1,11 @@
 //! `nicety runs` with a PostgreSQL server: what a team does with it.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::dashboards::queries_of_runs;
-use crate::harness::{Call, LONG, Running, nicety, once};
-use crate::made::Made;
+use crate::harness::{Call, LONG, Running, me, nicety};
+use crate::made::{Made, nights};
 use crate::server::Server;
 
 fn runs(dir: &Path, store: &str, words: &[&str]) -> Call {
@@ -19,7 +16,7 @@ fn runs(dir: &Path, store: &str, words: &[&str]) -> Call {
 
 #[test]
 fn a_team_keeps_runs_on_a_server() {
-    let Some(mut server) = Server::start("a_team_keeps_runs_on_a_server") else {
+    let Some(mut server) = Server::start(&me()) else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -32,24 +29,16 @@ fn a_team_keeps_runs_on_a_server() {
         empty.assert_code(0).stderr.starts_with("no runs kept yet"),
         "{empty:?}"
     );
-    let empty = runs(dir, store, &["show", "1"]).run();
+    let empty = runs(dir, store, &["trend"]).run();
     let line = empty.assert_code(2).only_line();
     assert!(
         line.starts_with(&format!("there is no store {told}; ")),
         "{line}"
     );
 
-    let mut words = vec!["add".to_owned(), "--label".to_owned(), "nightly".to_owned()];
-    for day in 1..=20_u64 {
-        let level = if day < 11 { 100_000.0 } else { 90_000.0 };
-        let wobble = f64::from(u32::try_from(day * 7 % 5).unwrap()) * 200.0;
-        let mut made = Made::new(day, &[(64, &[level + wobble, level - wobble])]);
-        made.started = format!("2026-03-{day:02}T01:00:00Z");
-        let name = format!("night-{day:02}");
-        made.write(dir, &name);
-        words.push(name);
-    }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let names = nights(dir, 20, 11, |_, _| ());
+    let mut words = vec!["add", "--label", "nightly"];
+    words.extend(names.iter().map(String::as_str));
     let added = runs(dir, store, &words).run();
     assert_eq!(added.assert_code(0).stderr.lines().count(), 20);
     let again = runs(dir, store, &["add", "night-07"]).run();
@@ -60,9 +49,8 @@ fn a_team_keeps_runs_on_a_server() {
     for words in [
         &["list", "--json"][..],
         &["list", "--label", "nightly"],
-        &["show", "3"],
         &["trend", "bridge/64/uni", "--json"],
-        &["prune", "--keep", "5", "--labelled", "--dry-run"],
+        &["rm", "--keep", "5", "--force", "--dry-run"],
     ] {
         let theirs = runs(dir, store, words).run();
         let own = runs(dir, "own.sqlite", words).run();
@@ -70,14 +58,11 @@ fn a_team_keeps_runs_on_a_server() {
         assert_eq!(theirs_out, own.stdout, "{words:?}");
         assert_eq!(theirs.stderr, own.stderr, "{words:?}");
     }
-    runs(dir, store, &["export", "12", "back"])
-        .run()
-        .assert_code(0);
-    for entry in fs::read_dir(dir.join("night-12")).unwrap() {
-        let name = entry.unwrap().file_name();
-        let [made, back] = ["night-12", "back"].map(|run| fs::read(dir.join(run).join(&name)));
-        assert_eq!(made.unwrap(), back.unwrap(), "{name:?}");
-    }
+    let report = |store: &str, run: &str| {
+        let call = nicety(["report", run]).dir(dir).env("NICETY_STORE", store);
+        call.run().assert_code(0).stdout.clone()
+    };
+    assert_eq!(report(store, "12"), report("", "night-12"));
 
     dashboard(&server);
     server.crash();
@@ -149,25 +134,21 @@ fn all_at_once(dir: &Path, store: &str) {
     }
     assert_eq!(new, 1, "one of them was first");
     let list = runs(dir, store, &["list", "--label", "ci", "--json"]).run();
-    let list: Value = serde_json::from_str(&list.assert_code(0).stdout).unwrap();
+    let list = list.json();
     let starts = list["runs"].as_array().unwrap().iter();
     let starts: BTreeSet<String> = starts.map(|run| run["started"].to_string()).collect();
     assert_eq!(list["runs"].as_array().unwrap().len() as u64, JOBS + 1);
     assert_eq!(starts.len() as u64, JOBS + 1, "none is there twice");
     let points = runs(dir, store, &["trend", "bridge/128/uni", "--json"]).run();
-    let points: Value = serde_json::from_str(&points.assert_code(0).stdout).unwrap();
+    let points = points.json();
     assert_eq!(points["points"].as_array().unwrap().len() as u64, JOBS);
 }
 
 #[test]
 fn no_job_loses_a_run_when_many_end_at_once() {
-    let test = "no_job_loses_a_run_when_many_end_at_once";
-    if !once(test) {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     all_at_once(dir.path(), "own.sqlite");
-    let Some(server) = Server::start(test) else {
+    let Some(server) = Server::start(&me()) else {
         return;
     };
     // The least that a server may give: few connections, and transactions that are told to try again.

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::harness::LONG;
+use crate::harness::{LONG, skip};
 
 /// A terminal with a program in it; ended when dropped.
 pub struct Tmux {
@@ -16,14 +16,9 @@ pub struct Tmux {
 
 impl Tmux {
     /// Starts `script` in `dir`, in a terminal of this size; says `SKIP` where there is no tmux.
-    pub fn start(
-        test: &str,
-        dir: &Path,
-        (width, height): (u16, u16),
-        script: &str,
-    ) -> Option<Self> {
+    pub fn start(dir: &Path, (width, height): (u16, u16), script: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            println!("SKIP {test}: no tmux here; on Debian: apt-get install tmux");
+            skip("no tmux here; on Debian: apt-get install tmux");
             return None;
         }
         let tmux = Self {

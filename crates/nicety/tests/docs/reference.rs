@@ -109,6 +109,14 @@ impl Schema {
             let Some(choices) = found["oneOf"].as_array() else {
                 continue;
             };
+            // `on` and `off` need no list that says "On." and "Off.".
+            let own_words = |one: &Value| {
+                let meaning = one_line(&one["description"]).to_lowercase();
+                Some(meaning.trim_end_matches('.')) == one["const"].as_str()
+            };
+            if choices.iter().all(own_words) {
+                continue;
+            }
             writeln!(out, "\n`{key}` is one of:\n").unwrap();
             for one in choices {
                 let (word, meaning) = (

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::campaign::{Scene, count, random, row, same, signal_words};
-use crate::harness::{Call, LONG, alone, lines, nicety, once, root};
+use crate::harness::{Call, LONG, lines, nicety, root, skip, words};
 use crate::leftovers::Before;
 
 /// Engines and kinds of paths: name in the table, engine, path, what a run makes in its own directory.
@@ -81,17 +81,11 @@ impl Bench {
 
     /// Ends within seconds.
     pub fn boxed(&self) -> Call {
-        let words = [
-            "bench",
-            "plan.toml",
-            "--engine",
-            self.engine,
-            "--out",
-            "run",
-            "--time-box",
-            "4s",
-        ];
-        nicety(words).dir(self.dir.path()).limit(LONG)
+        let line = format!(
+            "bench plan.toml --engine {} --out run --for 4s",
+            self.engine
+        );
+        nicety(words(&line)).dir(self.dir.path()).limit(LONG)
     }
 
     /// What a run left can be read; it goes.
@@ -171,14 +165,10 @@ impl Scene for Bench {
 
 #[test]
 fn bench() {
-    let _alone = alone();
-    if !once("bench") {
-        return;
-    }
     let kinds = if count() > 10 { KINDS.len() } else { 4 };
     for (name, engine, path) in KINDS.into_iter().take(kinds) {
         if engine.contains("xdp") && !root() {
-            println!("SKIP bench: {engine}: run as root");
+            skip(format_args!("{engine}: run as root"));
             continue;
         }
         let scene = Bench::of(engine, path);

@@ -1,7 +1,6 @@
 //! Accidents, and what must be as before.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -11,7 +10,8 @@ use std::time::{Duration, SystemTime};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::harness::{Call, Running};
+use crate::harness::{Call, Running, skip};
+use crate::trace;
 
 /// One thing that nicety does.
 pub trait Scene {
@@ -143,13 +143,13 @@ pub fn traced(scene: &impl Scene, log: &TempDir, inject: Option<&str>) -> Call {
 }
 
 /// Whether strace can be had; says `SKIP` where not.
-pub fn strace(test: &str) -> bool {
+pub fn strace() -> bool {
     let tried = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "true"])
         .status();
     let works = tried.is_ok_and(|status| status.success());
     if !works {
-        println!("SKIP {test}: strace cannot trace a program here");
+        skip("strace cannot trace a program here");
     }
     works
 }
@@ -157,14 +157,12 @@ pub fn strace(test: &str) -> bool {
 /// The system calls of an undisturbed run from the first that the program itself makes: name, and which one of that
 /// name it is. `None` where strace cannot be had.
 pub fn steps(name: &str, scene: &impl Scene, log: &TempDir) -> Option<Vec<(String, usize)>> {
-    if !strace(name) {
+    if !strace() {
         return None;
     }
     let running = traced(scene, log, None).start();
     running.end_when(|| scene.settled(), PATIENCE, Signal::TERM);
-    // The tracer writes its last lines on its own.
-    sleep(Duration::from_millis(300));
-    let text = fs::read_to_string(log.path().join("trace")).unwrap();
+    let text = trace::text(&log.path().join("trace"));
     scene.recover();
     let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut steps = Vec::new();

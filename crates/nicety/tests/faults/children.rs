@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::campaign::{PATIENCE, count, random, row};
-use crate::harness::{Call, LONG, Running, alone, nicety, once};
+use crate::harness::{Call, LONG, Running, me, nicety, skip, words};
 use crate::leftovers::Before;
 use crate::server::Server;
 use crate::store::RUN;
@@ -127,17 +127,8 @@ fn directory(kind: &str) -> TempDir {
 
 fn bench(dir: &Path) -> Call {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
-    let words = [
-        "bench",
-        "plan.toml",
-        "--engine",
-        "af_packet",
-        "--out",
-        "run",
-        "--cache",
-        cache.to_str().unwrap(),
-    ];
-    nicety(words)
+    nicety(words("bench plan.toml --engine af_packet --out run"))
+        .env("NICETY_CACHE", cache.to_str().unwrap())
         .dir(dir)
         .env("XDG_RUNTIME_DIR", dir.join("runtime").to_str().unwrap())
         .limit(2 * LONG)
@@ -157,7 +148,7 @@ fn family(pid: i32, wanted: &[&str]) -> Option<Vec<(Process, String)>> {
 }
 
 /// The run and everybody below it; says `SKIP` where its programs cannot be had.
-fn started(test: &str, dir: &Path, wanted: &[&str]) -> Option<(Running, Vec<(Process, String)>)> {
+fn started(dir: &Path, wanted: &[&str]) -> Option<(Running, Vec<(Process, String)>)> {
     let running = bench(dir).start();
     match family(running.id(), wanted) {
         Some(family) => Some((running, family)),
@@ -169,40 +160,35 @@ fn started(test: &str, dir: &Path, wanted: &[&str]) -> Option<(Running, Vec<(Pro
                 .chain(ended.stderr.lines())
                 .last()
                 .unwrap_or_default();
-            println!("SKIP {test}: {} cannot be had here: {why}", wanted[0]);
+            skip(format_args!("{} cannot be had here: {why}", wanted[0]));
             None
         }
     }
 }
 
 /// The kinds that are tried: a guest takes long to boot here.
-fn kinds(test: &str) -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
+fn kinds() -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
     let long = count() > 10;
     if !long {
-        println!("SKIP {test}: QEMU: only with NICETY_FAULTS above 10");
+        skip("QEMU: only with NICETY_FAULTS above 10");
     }
     KINDS.iter().take(if long { 3 } else { 2 })
 }
 
 #[test]
 fn children_end_with_nicety() {
-    let _alone = alone();
     let test = "children_end_with_nicety";
-    if !once(test) {
-        return;
-    }
     let mut random = random(test);
-    for (kind, wanted) in kinds(test) {
+    for (kind, wanted) in kinds() {
         let rounds = count().div_ceil(40);
         for _ in 0..rounds {
             let dir = directory(kind);
             let before = Before::now(dir.path());
-            let Some((running, family)) = started(test, dir.path(), wanted) else {
+            let Some((running, family)) = started(dir.path(), wanted) else {
                 return;
             };
             sleep(Duration::from_millis(random.u64(0..800)));
-            running.signal(Signal::KILL);
-            running.wait();
+            running.kill();
             assert_eq!(survivors(&family), [""; 0], "{kind}");
             before.check();
         }
@@ -217,21 +203,17 @@ fn children_end_with_nicety() {
 
 #[test]
 fn a_child_is_killed() {
-    let _alone = alone();
     let test = "a_child_is_killed";
-    if !once(test) {
-        return;
-    }
     let mut random = random(test);
     // Without many accidents only one of them: until a dead path is given up takes its time.
     let most = if count() > 10 { usize::MAX } else { 1 };
-    for (kind, programs) in kinds(test).take(most) {
+    for (kind, programs) in kinds().take(most) {
         for victim in programs.iter().take(most) {
             let rounds = count().div_ceil(100);
             for _ in 0..rounds {
                 let dir = directory(kind);
                 let before = Before::now(dir.path());
-                let Some((mut running, _)) = started(test, dir.path(), programs) else {
+                let Some((mut running, _)) = started(dir.path(), programs) else {
                     return;
                 };
                 // The path is up: what came before may have been a look at versions.
@@ -275,11 +257,6 @@ fn a_child_is_killed() {
 /// A test program that is killed takes everybody along.
 #[test]
 fn children_end_with_the_tests() {
-    let _alone = alone();
-    let test = "children_end_with_the_tests";
-    if !once(test) {
-        return;
-    }
     let (kind, wanted) = KINDS[0];
     let rounds = count().div_ceil(40);
     for _ in 0..rounds {
@@ -296,7 +273,7 @@ fn children_end_with_the_tests() {
         program.kill().unwrap();
         program.wait().unwrap();
         let Some(family) = family else {
-            println!("SKIP {test}: {} cannot be had here", wanted[0]);
+            skip(format_args!("{} cannot be had here", wanted[0]));
             return;
         };
         assert_eq!(survivors(&family), [""; 0]);
@@ -320,10 +297,7 @@ fn victim() {
 #[test]
 fn the_server_is_killed() {
     let test = "the_server_is_killed";
-    if !once(test) {
-        return;
-    }
-    let Some(mut server) = Server::start(test) else {
+    let Some(mut server) = Server::start(&me()) else {
         return;
     };
     let mut random = random(test);

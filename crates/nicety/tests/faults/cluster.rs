@@ -1,17 +1,17 @@
 //! One cap over three hosts with real daemons and real packets: accidents of hosts and of a real etcd.
 //!
-//! `crates/cluster/tests/faults` plays many more of them beside each other, with simulated ports.
+//! `crates/policed/tests/faults` plays many more of them beside each other, with simulated ports.
 
 #[path = "../police/cluster/stage.rs"]
 mod stage;
 
 use std::time::{Duration, Instant};
 
-use nicety_testkit::etcd::{Etcd, Options};
+use nicety_testkit::etcd::Etcd;
 use rustix::process::Signal;
 
 use crate::campaign::{random, row};
-use crate::harness::root;
+use crate::harness::as_root;
 use stage::{Host, Stage};
 
 /// As `tests/police/cluster.rs` has them.
@@ -72,16 +72,11 @@ const ALL: [(Accident, &str); 8] = [
 #[test]
 #[ignore = "minutes: make faults-cluster; tests/police/cluster.rs plays one of each in make test"]
 fn one_cap_over_three_daemons() {
-    if !root() {
-        println!("SKIP one_cap_over_three_daemons: only root may join namespaces of three hosts");
+    if !as_root("only root may join namespaces of three hosts") {
         return;
     }
-    let mut etcd = match Etcd::start(Options::default()) {
-        Ok(etcd) => etcd,
-        Err(skip) => {
-            println!("SKIP one_cap_over_three_daemons: {}", skip.0);
-            return;
-        }
+    let Some(mut etcd) = stage::etcd(3) else {
+        return;
     };
     // The simulated hosts have the rest.
     let count = (crate::campaign::count() / 20).max(1);
@@ -89,8 +84,6 @@ fn one_cap_over_three_daemons() {
     let dir = tempfile::tempdir().unwrap();
     let policy = POLICY.replace("ENDPOINTS", &format!("{:?}", etcd.endpoints()));
     std::fs::write(dir.path().join("policy.toml"), policy).unwrap();
-    etcd.told(&["put", "/test/schema", "nicety cluster 1"])
-        .unwrap();
     let mut stage = Stage::new(&etcd, dir.path());
     stage
         .hosts
@@ -130,8 +123,7 @@ fn one_cap_over_three_daemons() {
     assert!(stage.over <= PERIOD, "{:?} above the cap", stage.over);
     for host in &mut stage.hosts {
         let daemon = host.daemon.take().unwrap();
-        daemon.signal(Signal::TERM);
-        daemon.wait().assert_code(0);
+        daemon.stop();
     }
 }
 
@@ -171,8 +163,7 @@ fn one(
     match accident {
         LeaderKilled | DaemonKilled => {
             let daemon = stage.hosts[victim].daemon.take().unwrap();
-            daemon.signal(Signal::KILL);
-            daemon.wait();
+            daemon.kill();
         }
         DaemonStopped => signal(stage, Signal::STOP),
         HostCut | LeaderCut => etcd.silence(NUMBERS[victim], true).unwrap(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::campaign::{self, Scene, count, random, row, same};
-use crate::harness::{Call, once};
+use crate::harness::Call;
 use crate::limits::Limit;
 use crate::police::Daemon;
 use crate::settings::Apply;
@@ -90,30 +90,21 @@ fn hangs(name: &str, scene: &impl Scene) {
 
 #[test]
 fn the_kernel_refuses_police() {
-    if !once("the_kernel_refuses_police") {
-        return;
-    }
-    if let Some(scene) = Daemon::new("the_kernel_refuses_police") {
+    if let Some(scene) = Daemon::new() {
         refused("police run", &scene);
     }
 }
 
 #[test]
 fn the_kernel_refuses_limits() {
-    if !once("the_kernel_refuses_limits") {
-        return;
-    }
-    if let Some(scene) = Limit::new("the_kernel_refuses_limits") {
-        refused("vf limit", &scene);
+    if let Some(scene) = Limit::new() {
+        refused("port limit", &scene);
     }
 }
 
 #[test]
 fn the_kernel_refuses_settings() {
-    if !once("the_kernel_refuses_settings") {
-        return;
-    }
-    if let Some(scene) = Apply::new("the_kernel_refuses_settings") {
+    if let Some(scene) = Apply::new() {
         refused("tune apply", &scene);
     }
 }

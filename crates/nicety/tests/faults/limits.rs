@@ -1,16 +1,16 @@
-//! `vf limit`.
+//! `port limit`.
 
 use std::time::Duration;
 
 use crate::campaign::{self, Scene};
-use crate::harness::{Call, nicety, once};
+use crate::harness::{Call, nicety};
 use crate::uplink::Uplink;
 
 pub struct Limit(Uplink);
 
 impl Limit {
-    pub fn new(test: &str) -> Option<Self> {
-        Uplink::new(test).map(Self)
+    pub fn new() -> Option<Self> {
+        Uplink::new().map(Self)
     }
 
     fn call(&self, words: &[&str]) -> Call {
@@ -25,7 +25,7 @@ impl Limit {
 
 impl Scene for Limit {
     fn call(&self) -> Call {
-        self.call(&["vf", "limit", "a1", "--max", "5mbit", "--verify", "0s"])
+        self.call(&["port", "limit", "a1", "5mbit", "--verify", "0s"])
     }
 
     fn span(&self) -> Duration {
@@ -34,8 +34,8 @@ impl Scene for Limit {
 
     fn recover(&self) {
         // Any start undoes what was begun; what was finished is taken back by hand.
-        self.call(&["tune", "history"]).run().assert_code(0);
-        self.call(&["vf", "limit", "a1", "--max", "none", "--verify", "0s"])
+        self.call(&["tune", "status"]).run();
+        self.call(&["port", "limit", "a1", "none", "--verify", "0s"])
             .run()
             .assert_code(0);
     }
@@ -47,20 +47,14 @@ impl Scene for Limit {
 
 #[test]
 fn vf_limit_killed() {
-    if !once("vf_limit_killed") {
-        return;
-    }
-    if let Some(scene) = Limit::new("vf_limit_killed") {
-        campaign::killed("vf limit", &scene);
+    if let Some(scene) = Limit::new() {
+        campaign::killed("port limit", &scene);
     }
 }
 
 #[test]
 fn vf_limit_refused() {
-    if !once("vf_limit_refused") {
-        return;
-    }
-    if let Some(scene) = Limit::new("vf_limit_refused") {
-        campaign::refused("vf limit", &scene);
+    if let Some(scene) = Limit::new() {
+        campaign::refused("port limit", &scene);
     }
 }

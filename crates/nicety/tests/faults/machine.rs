@@ -9,23 +9,20 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::campaign::{count, random, row};
-use crate::harness::{Call, alone, nicety, once, open_dir};
+use crate::harness::{Call, nicety, open_dir, skip};
 use crate::leftovers::Before;
 
 /// A boot takes seconds, on a machine that is busy elsewhere a minute.
 const BOOT: Duration = Duration::from_secs(180);
 /// Longest time from the start to the signal, a boot on a machine that is not busy.
 const SPAN: u64 = 12_000;
+/// Boots a lab that stays.
+const KEEP: [&str; 4] = ["run", "--keep", "--", "true"];
 
 fn lab(dir: &TempDir, words: &[&str]) -> Call {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
-    let cache = ["--cache", cache.to_str().unwrap()];
-    let at = usize::from(words[0] != "down");
-    let all = ["lab", words[0]]
-        .into_iter()
-        .chain(cache.into_iter().take(2 * at));
-    let words = all.chain(words[1..].iter().copied());
-    nicety(words)
+    nicety(["lab"].iter().chain(words))
+        .env("NICETY_CACHE", cache.to_str().unwrap())
         .env("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())
         .dir(dir.path())
         .limit(BOOT)
@@ -46,17 +43,13 @@ fn machines(dir: &Path) -> usize {
 }
 
 #[test]
-fn lab_up_run_down() {
-    let _alone = alone();
-    let test = "lab_up_run_down";
-    if !once(test) {
-        return;
-    }
+fn lab_run_keep_down() {
+    let test = "lab_run_keep_down";
     let rounds = count() / 60;
     if rounds == 0 {
-        println!("SKIP {test}: a lab boots for seconds: only with NICETY_FAULTS of 60 and more");
+        skip("a lab boots for seconds: only with NICETY_FAULTS of 60 and more");
         row(
-            "lab up, run, down",
+            "lab run, run --keep, down",
             "SIGKILL, any moment",
             0,
             "SKIP: only with many accidents",
@@ -66,17 +59,17 @@ fn lab_up_run_down() {
     let dir = open_dir();
     let fetched = lab(&dir, &["fetch"]).limit(4 * BOOT).run();
     if fetched.code() == 3 {
-        println!(
-            "SKIP {test}: {}",
+        skip(format_args!(
+            "{}",
             fetched.stderr.lines().last().unwrap_or_default()
-        );
+        ));
         return;
     }
     fetched.assert_code(0);
     let before = Before::now(dir.path());
     let mut random = random(test);
     let calls: [(&str, &[&str]); 3] = [
-        ("lab up", &["up"]),
+        ("lab run --keep", &KEEP),
         ("lab run", &["run", "--", "true"]),
         ("lab down", &["down"]),
     ];
@@ -85,7 +78,7 @@ fn lab_up_run_down() {
             let span = match words[0] {
                 // There is something to end.
                 "down" => {
-                    lab(&dir, &["up"]).run().assert_code(0);
+                    lab(&dir, &KEEP).run().assert_code(0);
                     500
                 }
                 _ => SPAN,

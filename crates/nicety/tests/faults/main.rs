@@ -32,7 +32,6 @@ mod uplink;
 mod bench;
 mod campaign;
 mod children;
-mod clocks;
 mod cluster;
 mod disk;
 mod driver;

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::bench::Bench;
 use crate::campaign::{PATIENCE, Scene, row, same};
-use crate::harness::{Call, Ended, alone, nicety, once, own_namespaces};
+use crate::harness::{Call, Ended, in_namespaces, nicety};
 use crate::police::Daemon;
 use crate::store::RUN;
 
@@ -83,11 +83,6 @@ fn works(what: &str, ended: &Ended, limited: &Limited) {
 
 #[test]
 fn little_memory() {
-    let _alone = alone();
-    let test = "little_memory";
-    if !once(test) {
-        return;
-    }
     let limited = Limited::new();
     let dir = tempfile::tempdir().unwrap();
     let plan = limited.below(nicety(["tune", "plan", "--json"])).run();
@@ -97,7 +92,7 @@ fn little_memory() {
     let page = dir.path().join("page.html");
     let report = nicety(["report", RUN, "--html", page.to_str().unwrap()]);
     works("report --html", &limited.below(report).run(), &limited);
-    if !own_namespaces(test) {
+    if !in_namespaces() {
         return;
     }
     let scene = Bench::new("af_packet");
@@ -105,13 +100,11 @@ fn little_memory() {
     works("bench", &bench, &limited);
     scene.recover();
     scene.state();
-    many_ports(test, &limited);
+    many_ports(&limited);
 }
 
-fn many_ports(test: &str, limited: &Limited) {
-    let Some(scene) = Daemon::new(test) else {
-        return;
-    };
+fn many_ports(limited: &Limited) {
+    let Some(scene) = Daemon::new() else { return };
     let mut make = String::new();
     let mut policy = fs::read_to_string(scene.0.path("policy.toml")).unwrap();
     for port in 0..PORTS {

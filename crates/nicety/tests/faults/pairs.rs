@@ -7,27 +7,21 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::campaign::{count, row};
-use crate::harness::{Call, nicety, once};
+use crate::harness::{Call, nicety};
 use crate::uplink::Uplink;
 
 #[test]
 fn every_pair_of_commands_at_once() {
-    let test = "every_pair_of_commands_at_once";
-    if !once(test) {
-        return;
-    }
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let state = uplink.path("state").to_str().unwrap().to_owned();
     let policy = uplink.path("policy.toml").to_str().unwrap().to_owned();
     let commands: [&[&str]; 6] = [
         &["police", "run", &policy],
         &["police", "restore"],
-        &["vf", "limit", "a1", "--max", "5mbit", "--verify", "0s"],
-        &["vf", "limit", "b1", "--max", "none", "--verify", "0s"],
-        &["tune", "rollback", "--all"],
-        &["tune", "history"],
+        &["port", "limit", "a1", "5mbit", "--verify", "0s"],
+        &["port", "limit", "b1", "none", "--verify", "0s"],
+        &["tune", "undo", "--all"],
+        &["tune", "status"],
     ];
     let call = |words: &[&str]| -> Call {
         let words = words.iter().copied().chain(["--state", state.as_str()]);
@@ -53,7 +47,7 @@ fn every_pair_of_commands_at_once() {
                 }
                 call(&["police", "restore"]).run().assert_code(0);
                 for port in ["a1", "b1"] {
-                    call(&["vf", "limit", port, "--max", "none", "--verify", "0s"])
+                    call(&["port", "limit", port, "none", "--verify", "0s"])
                         .run()
                         .assert_code(0);
                 }
@@ -64,7 +58,7 @@ fn every_pair_of_commands_at_once() {
         }
     }
     row(
-        "police, vf limit, tune",
+        "police, port limit, tune",
         "two at once, every pair",
         pairs,
         "all as before",

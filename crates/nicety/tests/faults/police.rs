@@ -6,14 +6,23 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::campaign::{self, FAILURES, Scene};
-use crate::harness::{Call, Running, once};
+use crate::harness::{Call, Running};
 use crate::uplink::{POLICY, THEIRS, Uplink};
 
 pub struct Daemon(pub Uplink);
 
 impl Daemon {
-    pub fn new(test: &str) -> Option<Self> {
-        Uplink::new(test).map(Self)
+    pub fn new() -> Option<Self> {
+        Uplink::new().map(Self)
+    }
+
+    /// One that takes the place of another program's limit.
+    fn replacing() -> Option<Self> {
+        let daemon = Self::new()?;
+        daemon.0.lab.sh(THEIRS);
+        let policy = POLICY.replace("period", "adopt = \"replace\"\nperiod");
+        fs::write(daemon.0.path("policy.toml"), policy).unwrap();
+        Some(daemon)
     }
 
     /// With a record of what it does.
@@ -36,6 +45,10 @@ fn state(uplink: &Uplink) -> Vec<String> {
     state
         .iter_mut()
         .for_each(|line| *line = line.replace(" used_hw_stats disabled", ""));
+    let shown = "tc filter show dev a1 parent ffff: | \
+        sed 's/index [0-9]* ref [0-9]* bind [0-9]*//; s/installed.*//'";
+    let filters = uplink.lab.sh(shown);
+    state.extend(filters.lines().map(str::to_owned));
     state
 }
 
@@ -75,99 +88,49 @@ impl Scene for Daemon {
 }
 
 /// In several tests, which may go on beside each other.
-fn run(test: &str, campaign: impl FnOnce(&str, &Daemon)) {
-    if !once(test) {
-        return;
-    }
-    if let Some(scene) = Daemon::new(test) {
+fn run(campaign: impl FnOnce(&str, &Daemon)) {
+    if let Some(scene) = Daemon::new() {
         campaign("police run", &scene);
     }
 }
 
 #[test]
 fn police_run_killed() {
-    run("police_run_killed", |name, scene| {
+    run(|name, scene| {
         campaign::signals(name, scene, Signal::KILL);
     });
 }
 
 #[test]
 fn police_run_ended() {
-    run("police_run_ended", |name, scene| {
+    run(|name, scene| {
         campaign::signals(name, scene, Signal::TERM);
     });
 }
 
 #[test]
 fn police_run_killed_at_calls() {
-    run("police_run_killed_at_calls", campaign::killed_at_calls);
+    run(campaign::killed_at_calls);
 }
 
 #[test]
 fn police_run_with_a_full_or_broken_disk() {
-    run("police_run_with_a_full_or_broken_disk", |name, scene| {
+    run(|name, scene| {
         campaign::failing_calls(name, scene, &FAILURES[..2]);
     });
 }
 
 #[test]
 fn police_run_interrupted() {
-    run("police_run_interrupted", |name, scene| {
+    run(|name, scene| {
         campaign::failing_calls(name, scene, &FAILURES[2..]);
     });
 }
 
-/// A daemon that takes the place of another program's limit. That there is always one of both shows in the state: after
-/// an accident in the middle it is theirs again, and would be nothing if both had been gone.
-struct Replacing(Daemon);
-
-impl Replacing {
-    fn new(test: &str) -> Option<Self> {
-        let daemon = Daemon::new(test)?;
-        daemon.0.lab.sh(THEIRS);
-        let policy = POLICY.replace("period", "adopt = \"replace\"\nperiod");
-        fs::write(daemon.0.path("policy.toml"), policy).unwrap();
-        Some(Self(daemon))
-    }
-}
-
-impl Scene for Replacing {
-    fn call(&self) -> Call {
-        self.0.call()
-    }
-
-    fn settled(&self) -> bool {
-        self.0.settled()
-    }
-
-    fn span(&self) -> Duration {
-        self.0.span()
-    }
-
-    fn threads(&self) -> bool {
-        true
-    }
-
-    fn recover(&self) {
-        self.0.recover();
-    }
-
-    fn state(&self) -> Vec<String> {
-        let shown = "tc filter show dev a1 parent ffff: | \
-            sed 's/index [0-9]* ref [0-9]* bind [0-9]*//; s/installed.*//'";
-        let filters = self.0.0.lab.sh(shown);
-        let mut state = self.0.state();
-        state.extend(filters.lines().map(str::to_owned));
-        state
-    }
-}
-
-/// As above.
-fn replace(test: &str, campaign: impl FnOnce(&str, &Replacing)) {
-    if !once(test) {
-        return;
-    }
-    if let Some(scene) = Replacing::new(test) {
+/// That there is always one of both shows in the state: after an accident in the middle it is theirs again, and would be
+/// nothing if both had been gone.
+fn replace(campaign: impl FnOnce(&str, &Daemon)) {
+    if let Some(scene) = Daemon::replacing() {
         campaign("police run, adopt = replace", &scene);
     }
 }
@@ -175,7 +138,7 @@ fn replace(test: &str, campaign: impl FnOnce(&str, &Replacing)) {
 #[test]
 #[ignore = "time: make faults-adopt"]
 fn police_replacing_killed() {
-    replace("police_replacing_killed", |name, scene| {
+    replace(|name, scene| {
         campaign::signals(name, scene, Signal::KILL);
     });
 }
@@ -183,7 +146,7 @@ fn police_replacing_killed() {
 #[test]
 #[ignore = "time: make faults-adopt"]
 fn police_replacing_ended() {
-    replace("police_replacing_ended", |name, scene| {
+    replace(|name, scene| {
         campaign::signals(name, scene, Signal::TERM);
     });
 }
@@ -191,16 +154,13 @@ fn police_replacing_ended() {
 #[test]
 #[ignore = "time: make faults-adopt"]
 fn police_replacing_killed_at_calls() {
-    replace(
-        "police_replacing_killed_at_calls",
-        campaign::killed_at_calls,
-    );
+    replace(campaign::killed_at_calls);
 }
 
 #[test]
 #[ignore = "time: make faults-adopt"]
 fn police_replacing_with_failing_calls() {
-    replace("police_replacing_with_failing_calls", |name, scene| {
+    replace(|name, scene| {
         campaign::failing_calls(name, scene, &FAILURES);
     });
 }
@@ -242,12 +202,7 @@ impl Scene for Reload {
 
 #[test]
 fn police_reload() {
-    if !once("police_reload") {
-        return;
-    }
-    let Some(uplink) = Uplink::new("police_reload") else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let scene = Reload(uplink);
     campaign::signals("police reload", &scene, Signal::KILL);
     campaign::signals("police reload", &scene, Signal::TERM);
@@ -259,8 +214,7 @@ struct Restore(Uplink);
 impl Scene for Restore {
     fn call(&self) -> Call {
         let daemon = self.0.daemon(&[]);
-        daemon.signal(Signal::KILL);
-        daemon.wait();
+        daemon.kill();
         self.0.police(&["restore"])
     }
 
@@ -279,12 +233,7 @@ impl Scene for Restore {
 
 #[test]
 fn police_restore() {
-    if !once("police_restore") {
-        return;
-    }
-    let Some(uplink) = Uplink::new("police_restore") else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let scene = Restore(uplink);
     campaign::signals("police restore", &scene, Signal::KILL);
     campaign::system_calls(

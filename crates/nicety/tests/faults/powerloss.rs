@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::bench::Bench;
 use crate::campaign::{PATIENCE, Scene, count, random, row, same, strace};
 use crate::disk::{Disk, Left, put};
-use crate::harness::{Call, Ended, LONG, Running, alone, nicety, once, own_namespaces};
+use crate::harness::{Call, Ended, LONG, Running, in_namespaces, nicety};
 use crate::police::Daemon;
 use crate::settings::{Apply, Persist};
 use crate::store::Add;
@@ -151,11 +151,14 @@ fn booted_again(state: &Path) {
 
 /// Every start of something that changes settings undoes what was begun; afterwards nothing is.
 fn next_start(state: &Path, what: &str, place: impl Fn(Call) -> Call) {
-    let tune = |word| place(nicety(["tune", word, "--state", state.to_str().unwrap()])).run();
-    let started = tune("confirm");
+    let tune = |words: &[&str]| {
+        let state = ["--state", state.to_str().unwrap()];
+        place(nicety(["tune"].iter().chain(words).chain(&state))).run()
+    };
+    let started = tune(&["apply", "--confirm"]);
     // There is nothing to confirm.
     assert_eq!(started.status.code(), Some(2), "{what}: {started:?}");
-    let told = tune("history");
+    let told = tune(&["status"]);
     assert_eq!(told.status.code(), Some(0), "{what}: {told:?}");
     let open = ["applying", "unconfirmed", "undoing"]
         .iter()
@@ -165,7 +168,7 @@ fn next_start(state: &Path, what: &str, place: impl Fn(Call) -> Call) {
 
 #[test]
 fn power_loss_persist() {
-    if !once("power_loss_persist") || !strace("power_loss_persist") {
+    if !strace() {
         return;
     }
     let scene = Persist::new();
@@ -193,12 +196,10 @@ fn power_loss_persist() {
 
 #[test]
 fn power_loss_apply() {
-    if !once("power_loss_apply") || !strace("power_loss_apply") {
+    if !strace() {
         return;
     }
-    let Some(scene) = Apply::new("power_loss_apply") else {
-        return;
-    };
+    let Some(scene) = Apply::new() else { return };
     let root = scene.dir.path();
     let before = scene.state();
     let run = Recorded::of("tune apply", root, scene.call(), ",sendto", |running| {
@@ -228,12 +229,10 @@ fn power_loss_apply() {
 
 #[test]
 fn power_loss_police() {
-    if !once("power_loss_police") || !strace("power_loss_police") {
+    if !strace() {
         return;
     }
-    let Some(scene) = Daemon::new("power_loss_police") else {
-        return;
-    };
+    let Some(scene) = Daemon::new() else { return };
     let root = scene.0.dir.path();
     let before = scene.state();
     let run = Recorded::of("police run", root, scene.recorded(), ",sendto", |running| {
@@ -263,9 +262,7 @@ fn power_loss_police() {
 
 #[test]
 fn power_loss_bench() {
-    let _alone = alone();
-    let test = "power_loss_bench";
-    if !once(test) || !strace(test) || !own_namespaces(test) {
+    if !strace() || !in_namespaces() {
         return;
     }
     let scene = Bench::new("af_packet");
@@ -310,7 +307,7 @@ fn power_loss_bench() {
 
 #[test]
 fn power_loss_runs_add() {
-    if !once("power_loss_runs_add") || !strace("power_loss_runs_add") {
+    if !strace() {
         return;
     }
     let scene = Add::new();
@@ -334,10 +331,7 @@ fn power_loss_runs_add() {
             assert_eq!(runs, 1, "{what}: {listed:?}");
         }
         if runs == 1 {
-            scene
-                .runs(&["export", "1", root.join("copy").to_str().unwrap()])
-                .run()
-                .assert_code(0);
+            scene.report().run().assert_code(0);
         }
         scene.call().run().assert_code(0);
     });

@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::campaign::{self, Scene};
-use crate::harness::{Call, nicety, once};
+use crate::harness::{Call, nicety};
 use crate::lab::Lab;
 use crate::plan_file::plan;
 
@@ -26,8 +26,8 @@ pub struct Apply {
 }
 
 impl Apply {
-    pub fn new(test: &str) -> Option<Self> {
-        let lab = Lab::with(test, SETUP)?;
+    pub fn new() -> Option<Self> {
+        let lab = Lab::with(SETUP)?;
         let dir = tempfile::tempdir().unwrap();
         Some(Self { lab, dir })
     }
@@ -57,12 +57,7 @@ impl Apply {
             (rmem, "4096 131072 6291456", "4096 131072 8388608"),
         ];
         fs::write(&file, plan(&changes).to_string()).unwrap();
-        self.tune(&[
-            "apply",
-            file.to_str().unwrap(),
-            "--confirm-within",
-            confirm_within,
-        ])
+        self.tune(&["apply", file.to_str().unwrap(), "--for", confirm_within])
     }
 }
 
@@ -76,7 +71,7 @@ impl Scene for Apply {
     }
 
     fn recover(&self) {
-        self.tune(&["rollback", "--all"]).run();
+        self.tune(&["undo", "--all"]).run();
     }
 
     fn state(&self) -> Vec<String> {
@@ -88,20 +83,14 @@ impl Scene for Apply {
 
 #[test]
 fn tune_apply_killed() {
-    if !once("tune_apply_killed") {
-        return;
-    }
-    if let Some(scene) = Apply::new("tune_apply_killed") {
+    if let Some(scene) = Apply::new() {
         campaign::killed("tune apply", &scene);
     }
 }
 
 #[test]
 fn tune_apply_refused() {
-    if !once("tune_apply_refused") {
-        return;
-    }
-    if let Some(scene) = Apply::new("tune_apply_refused") {
+    if let Some(scene) = Apply::new() {
         campaign::refused("tune apply", &scene);
     }
 }
@@ -177,14 +166,10 @@ fn files(folder: &Path, found: &mut Vec<String>) {
 
 #[test]
 fn tune_persist_killed() {
-    if once("tune_persist_killed") {
-        campaign::killed("tune persist", &Persist::new());
-    }
+    campaign::killed("tune persist", &Persist::new());
 }
 
 #[test]
 fn tune_persist_refused() {
-    if once("tune_persist_refused") {
-        campaign::refused("tune persist", &Persist::new());
-    }
+    campaign::refused("tune persist", &Persist::new());
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::harness::Call;
 
@@ -41,18 +41,23 @@ pub fn below(call: Call, log: &Path, changes: &str) -> Call {
     call.just_below(words)
 }
 
-/// The calls in `log`, in the order of their ends; once strace has written all of it.
-pub fn read(log: &Path) -> Vec<Step> {
-    let mut text = String::new();
-    let end = Instant::now() + Duration::from_secs(10);
-    while Instant::now() < end {
-        let now = fs::read_to_string(log).unwrap_or_default();
-        if !now.is_empty() && now == text {
-            break;
-        }
-        text = now;
-        sleep(Duration::from_millis(200));
+/// What strace has written into `log`, once it has ended: it is nobody's child, but its words name the file.
+pub fn text(log: &Path) -> String {
+    let log = log.to_str().unwrap();
+    let is_tracer = |entry: fs::DirEntry| {
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let mut words = words.split(|byte| *byte == 0);
+        words.next() == Some(b"strace") && words.any(|word| word == log.as_bytes())
+    };
+    while fs::read_dir("/proc").unwrap().flatten().any(is_tracer) {
+        sleep(Duration::from_millis(20));
     }
+    fs::read_to_string(log).unwrap_or_default()
+}
+
+/// The calls in `log`, in the order of their ends.
+pub fn read(log: &Path) -> Vec<Step> {
+    let text = text(log);
     let mut begun: BTreeMap<&str, String> = BTreeMap::new();
     let mut steps = Vec::new();
     for line in text.lines() {

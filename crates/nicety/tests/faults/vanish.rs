@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::bench::Bench;
 use crate::campaign::{PATIENCE, Scene, count, random, row, same};
-use crate::harness::{Call, LONG, alone, nicety, once};
+use crate::harness::{Call, LONG, nicety};
 use crate::lab::Lab;
 use crate::leftovers::Before;
 use crate::uplink::Uplink;
@@ -34,10 +34,9 @@ fn others(uplink: &Uplink, gone: &str) -> Vec<String> {
 }
 
 fn again(uplink: &Uplink, tenant: &str) {
-    let pid = fs::read_to_string(uplink.path(&format!("{tenant}.pid"))).unwrap();
+    let pid = uplink.pid(tenant);
     uplink.lab.sh(&format!(
-        "ip link add {tenant}1 type veth peer name {tenant}0 netns {}; ip link set {tenant}1 master sw up",
-        pid.trim()
+        "ip link add {tenant}1 type veth peer name {tenant}0 netns {pid}; ip link set {tenant}1 master sw up"
     ));
 }
 
@@ -78,12 +77,7 @@ fn port_goes(
 
 #[test]
 fn a_port_vanishes() {
-    if !once("a_port_vanishes") {
-        return;
-    }
-    let Some(uplink) = Uplink::new("a_port_vanishes") else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let policy = uplink.path("policy.toml");
     let run = || uplink.police(&["run", policy.to_str().unwrap()]);
     let restore = || {
@@ -101,12 +95,12 @@ fn a_port_vanishes() {
     let state = uplink.path("limits");
     let state = ["--state", state.to_str().unwrap()];
     let limit = |value| {
-        let words = ["vf", "limit", "a1", "--max", value, "--verify", "0s"];
+        let words = ["port", "limit", "a1", value, "--verify", "0s"];
         uplink.lab.inside(nicety(words.into_iter().chain(state)))
     };
     let recover = || {
         fs::create_dir_all(uplink.path("limits")).unwrap();
-        let words = ["tune", "rollback", "--all"];
+        let words = ["tune", "undo", "--all"];
         uplink
             .lab
             .inside(nicety(words.into_iter().chain(state)))
@@ -114,7 +108,7 @@ fn a_port_vanishes() {
             .code();
     };
     port_goes(
-        "vf limit",
+        "port limit",
         &uplink,
         Duration::from_millis(80),
         || limit("5mbit"),
@@ -125,30 +119,16 @@ fn a_port_vanishes() {
 /// A port of the user's, and one that nicety has made.
 #[test]
 fn a_measured_device_vanishes() {
-    let _alone = alone();
     let test = "a_measured_device_vanishes";
-    if !once(test) {
-        return;
-    }
     let rounds = count().div_ceil(20);
     let mut random = random(test);
     let mut moment = || Duration::from_millis(random.u64(300..4_000));
     for _ in 0..rounds {
-        let Some(lab) = Lab::new(test) else {
-            return;
-        };
+        let Some(lab) = Lab::new() else { return };
         let dir = tempfile::tempdir().unwrap();
         let before = Before::now(dir.path());
         let words = [
-            "bench",
-            "--ports",
-            "p0,p1",
-            "--preset",
-            "quick",
-            "--time-box",
-            "6s",
-            "--out",
-            "run",
+            "bench", "p0", "p1", "--preset", "quick", "--for", "6s", "--out", "run",
         ];
         let running = lab
             .inside(nicety(words).dir(dir.path()).limit(LONG))
@@ -166,7 +146,7 @@ fn a_measured_device_vanishes() {
         before.check();
     }
     row(
-        "bench --ports",
+        "bench A B",
         "a device vanishes",
         rounds,
         "an error that names it, nothing left",

@@ -8,19 +8,21 @@ use std::process::{Command, Stdio};
 use nicety_host::child;
 use rustix::process::Signal;
 
-use crate::harness::{alone, open_dir, root};
-use crate::{can_boot, children, lab, machine_state};
+use crate::harness::{open_dir, skip};
+use crate::leftovers::Before;
+use crate::machine::Machine;
+use crate::{can_boot, children, lab};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/vf.sh");
 
 /// Programs that the script runs; those of the lab are this machine's.
-fn has_tools(test: &str) -> bool {
+fn has_tools() -> bool {
     for tool in ["ip", "bash", "sed"] {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut dirs: Vec<_> = std::env::split_paths(&path).collect();
         dirs.extend(["/usr/sbin".into(), "/sbin".into()]);
         if !dirs.iter().any(|dir| dir.join(tool).is_file()) {
-            println!("SKIP {test}: the program {tool} is not installed");
+            skip(format_args!("the program {tool} is not installed"));
             return false;
         }
     }
@@ -28,13 +30,12 @@ fn has_tools(test: &str) -> bool {
 }
 
 #[test]
-fn a_kvm_host_with_sriov() {
-    let _alone = alone();
-    if !can_boot("a_kvm_host_with_sriov") || !has_tools("a_kvm_host_with_sriov") {
+fn a_kvm_host_with_sriov_as_any_user() {
+    if !can_boot() || !has_tools() {
         return;
     }
-    let before = machine_state();
     let dir = open_dir();
+    let before = Before::now(dir.path());
     let (out, hidden) = (dir.path().join("out"), dir.path().join("hidden"));
     fs::create_dir(&hidden).unwrap();
     let (out_name, hidden_name) = (out.to_str().unwrap(), hidden.to_str().unwrap());
@@ -110,13 +111,13 @@ rate 2000 refused
         .permissions()
         .mode();
     assert_eq!(mode & 0o444, 0o444, "{mode:o}");
-    assert_eq!(machine_state(), before);
+    before.check();
     assert_eq!(children(std::process::id() as i32), [0; 0]);
 }
 
 /// Starts a lab in a directory and waits for its QEMU, whose process id it returns.
-fn booting(test: &str, dir: &Path) -> Option<(crate::harness::Running, i32)> {
-    if !can_boot(test) {
+fn booting(dir: &Path) -> Option<(crate::harness::Running, i32)> {
+    if !can_boot() {
         return None;
     }
     let mut running = lab("run", &["--fresh", "--", "sleep", "600"])
@@ -145,9 +146,8 @@ pub fn wait_gone(id: i32) {
 
 #[test]
 fn qemu_ends_when_nicety_is_killed() {
-    let _alone = alone();
     let dir = open_dir();
-    let Some((running, qemu)) = booting("qemu_ends_when_nicety_is_killed", dir.path()) else {
+    let Some((running, qemu)) = booting(dir.path()) else {
         return;
     };
     running.signal(Signal::KILL);
@@ -156,10 +156,9 @@ fn qemu_ends_when_nicety_is_killed() {
 }
 
 #[test]
-fn interrupted_while_booting() {
-    let _alone = alone();
+fn interrupted_while_booting_as_any_user() {
     let dir = open_dir();
-    let Some((running, qemu)) = booting("interrupted_while_booting", dir.path()) else {
+    let Some((running, qemu)) = booting(dir.path()) else {
         return;
     };
     assert!(dir.path().join("runs").exists());
@@ -181,32 +180,24 @@ fn interrupted_while_booting() {
 /// `script` gives the shell a terminal.
 #[test]
 fn a_shell_has_a_terminal_of_the_same_size() {
-    let _alone = alone();
-    let test = "a_shell_has_a_terminal_of_the_same_size";
-    if !root() {
-        println!("SKIP {test}: one boot as root is enough");
-        return;
-    }
-    if !can_boot(test) {
-        return;
-    }
     if Command::new("script").arg("--version").output().is_err() {
-        println!("SKIP {test}: the program script is not installed");
+        skip("the program script is not installed");
         return;
     }
-    let dir = open_dir();
-    let cache = crate::cache();
+    let Some(machine) = Machine::enter() else {
+        return;
+    };
     let line = format!(
-        "stty rows 33 cols 77; before=$(stty -g); {} lab shell --cache {}; echo code $?; \
+        "stty rows 33 cols 77; before=$(stty -g); {} lab shell; echo code $?; \
          test \"$before\" = \"$(stty -g)\" && echo restored",
-        crate::harness::NICETY,
-        cache.display()
+        crate::harness::NICETY
     );
     let mut script = Command::new("script");
     script
         .args(["-qec", &line, "/dev/null"])
         .env("SHELL", "/bin/sh")
-        .current_dir(dir.path())
+        .env("XDG_RUNTIME_DIR", &machine.home)
+        .current_dir(&machine.dir)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());

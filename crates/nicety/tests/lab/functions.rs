@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Ended, alone, lines, open_dir};
-use crate::{cache, can_boot_once, lab};
+use crate::harness::{Ended, lines};
+use crate::machine::Machine;
 
 /// Cells found fast under emulation: what counts is that frames are carried.
 const HEAD: &str = "[traffic]
@@ -16,49 +15,52 @@ frame_sizes = [1518]
 preset = \"quick\"
 loss_ratio = 0.2
 confirm = \"0s\"
+fate = \"off\"
+latency_load = [50]
 ";
 /// Sockets that end on functions of the port; two of the cells are for neighbours that fit, and that
 /// do not.
 const SOCKETS: &str = "pf = \"eth0\"
 [[sockets]]
 test = [\"tcp_rr\", \"tcp_stream\"]
-time = \"1s\"
+time = \"300ms\"
 [[sockets]]
 test = \"udp_rr\"
 neighbours = [1, 2]
-time = \"1s\"
+time = \"300ms\"
 ";
 /// Runs them, before all else: nobody has functions yet.
-const RUN_SOCKETS: &str = "nicety bench sockets.toml --out out/sockets --cache \"$1\"\n";
+const RUN_SOCKETS: &str = "nicety bench sockets.toml --out out/sockets\n";
 /// Guests beside each other on the port, and more than it has functions for.
 const RUN_SEVERAL: &str = "
 for vms in 2 3; do (cat plan.toml; echo vms = $vms) >vms$vms.toml; done
-carried out/several vm, vms2.toml --out out/several --cache \"$1\"
-nicety bench vms3.toml --out out/many --engine af_packet --cache \"$1\" || echo many code $?
+carried out/several vm, vms2.toml --out out/several
+nicety bench vms3.toml --out out/many --engine af_packet || echo many code $?
 ";
 /// Looks at the port after a run, makes and removes functions by hand, and runs again while somebody else
 /// has some.
 const AFTER: &str = "
 functions=/sys/class/net/eth0/device/sriov_numvfs
-carried out/run vm, plan.toml --out out/run --cache \"$1\"
+carried out/run vm, plan.toml --out out/run
 echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
-ip link set eth0 up
-nicety vf enable eth0 9 --state /tmp/state || echo too many code $?
-nicety vf enable eth0 2 --state /tmp/state
+links eth0
+nicety port functions eth0 9 --state $own/state || echo too many code $?
+nicety port functions eth0 2 --state $own/state
 echo enabled $(cat $functions) $(ls -d /sys/class/net/eth0/device/virtfn* | wc -l)
 face=$(ls /sys/class/net/eth0/device/virtfn1/net)
 ip link set $face up
-nicety vf disable eth0 --state /tmp/state || echo in use code $?
+nicety port functions eth0 0 --state $own/state || echo in use code $?
 ip link set $face down
-nicety vf limit eth0 0 --max 500mbit --verify 0s --state /tmp/state
-nicety vf enable eth0 3 --state /tmp/state || echo limited code $?
-nicety tune rollback --state /tmp/state
-nicety vf disable eth0 --state /tmp/state
+nicety port limit eth0/vf0 500mbit --verify 0s --state $own/state
+nicety port functions eth0 3 --state $own/state || echo limited code $?
+nicety tune undo --state $own/state
+nicety port functions eth0 0 --state $own/state
 echo disabled $(cat $functions)
-nicety tune rollback --state /tmp/state
+nicety tune undo --state $own/state
 echo back $(cat $functions)
-nicety vf enable eth0 1 --state /tmp/state
-nicety bench plan.toml --out out/taken --engine af_packet --cache \"$1\" || echo code $?
+nicety port functions eth0 1 --state $own/state
+nicety bench plan.toml --out out/taken --engine af_packet || echo code $?
+echo 0 >$functions
 ";
 /// Kills a guest that has two functions, and its run, after another run beside it had to leave them
 /// alone, and goes on with it. In between it stands still, so that no function comes or goes. A daemon
@@ -66,10 +68,9 @@ nicety bench plan.toml --out out/taken --engine af_packet --cache \"$1\" || echo
 /// the first.
 const KILLED: &str = r#"
 functions=/sys/class/net/eth0/device/sriov_numvfs
-out=out
-more="--engine af_packet --cache $1"
+more="--engine af_packet"
 named() { ls -d /run/nicety/path-* 2>/dev/null | wc -l; }
-holders() { nicety vf list eth0 --json | sed -n 's/.*"holder": "the guest (pid \([0-9]*\)).*/\1/p'; }
+holders() { nicety port list eth0 --window 0s --json | sed -n 's/.*"holder": "the guest (pid \([0-9]*\)).*/\1/p'; }
 limits() { for vf in 0 1 2 3; do kernel $vf; done | paste -sd' '; }
 limited() { wait_for "the limits $1" '[ "$(limits)" = "200 200 200 200" ]'; }
 printf '[link]\ncapacity = "1gbit"\n' >police.toml
@@ -78,16 +79,16 @@ for vf in 0 1 2 3; do
 done
 nicety bench plan.toml --out out/run --seed 1 $more &
 run=$!
-until [ -s out/run/trials.jsonl ]; do kill -0 $run; sleep 0.1; done
+wait_for "trials" "[ -s out/run/trials.jsonl ]"
 kill -STOP $run
 nicety bench plan.toml --out out/taken $more || echo code $?
 echo used $(cat $functions) $(named)
-nicety police run police.toml --absent-ok --state /tmp/police 2>out/log &
+nicety police run police.toml --absent-ok --state $own/police 2>out/log &
 police=$!
 limited "at first"
 echo "the guest has $(holders | wc -l) functions"
 # What else there is, should it have none.
-[ -n "$(holders)" ] || { nicety vf list eth0 --json; pgrep -a qemu; tail -n 3 out/run/trials.jsonl; } >&2
+[ -n "$(holders)" ] || { nicety port list eth0 --window 0s --json; pgrep -a qemu; tail -n 3 out/run/trials.jsonl; } >&2
 kill -9 $(holders | sort -u)
 wait_for "the end of the guest" '[ -z "$(holders)" ]'
 echo "the guest is dead: $(limits)"
@@ -99,37 +100,26 @@ run=$!
 wait_for "another guest" '[ "$(holders | wc -l)" = 2 ]'
 limited "of another guest"
 echo "another guest: $(limits)"
-wait $run || [ $? -eq 1 ]
+frames() { grep -F "\"cell\":\"vm,$1" out/run/trials.jsonl | grep -q '"received":[1-9]'; }
+wait_for "frames through either kind" 'frames accel=kvm,nic=sriov, && frames accel=kvm,nic=sriov-macvtap,'
+kill -TERM $run
+wait $run || true
 kill $police
 wait $police
 echo left $(cat $functions) $(ls -d /sys/class/net/* | wc -l) $(ls -d /run/nicety/path-* 2>/dev/null)
 "#;
-/// A few cells, each with a boot.
-const RUN: Duration = Duration::from_secs(500);
-
-/// Runs a script with its plan in the lab and returns the run directory, what was printed, and
-/// its keeper.
-fn run(path: &str, script: &str) -> (tempfile::TempDir, Ended) {
-    let dir = open_dir();
-    let out = dir.path().join("out");
-    fs::create_dir(&out).unwrap();
-    fs::write(dir.path().join("plan.toml"), format!("{HEAD}{path}")).unwrap();
+/// Runs a script with its plan in the machine, and tells what it printed.
+fn run(path: &str, script: &str) -> Option<(Machine, Ended)> {
+    let machine = Machine::enter()?;
+    machine.write("plan.toml", &format!("{HEAD}{path}"));
     let (first, rest) = path.split_once("pf = ").unwrap();
-    fs::write(dir.path().join("sockets.toml"), format!("{first}{SOCKETS}")).unwrap();
     assert_eq!(rest, "\"eth0\"\n");
-    let common = [include_str!("carried.sh"), include_str!("common.sh")].concat();
-    let script = format!("{common}{script}");
-    fs::write(dir.path().join("run.sh"), script).unwrap();
-    let (cache, out) = (cache(), out.to_str().unwrap().to_owned());
-    let cache = cache.to_str().unwrap();
-    let words = [
-        "--fresh", "--cpus", "2", "--out", &out, "--", "bash", "run.sh", cache,
-    ];
-    let ended = lab("run", &words).dir(dir.path()).limit(RUN).run();
+    machine.write("sockets.toml", &format!("{first}{SOCKETS}"));
+    let ended = machine.play(&format!(". ./common.sh\n{script}"));
     ended.assert_code(0);
     // Two ports and the loopback, no function, nothing to undo.
     assert!(ended.stdout.contains("left 0 3\n"), "{ended:?}");
-    (dir, ended)
+    Some((machine, ended))
 }
 
 /// A trial of the cell in which frames came through.
@@ -147,14 +137,14 @@ fn meta(run: &Path) -> Value {
 }
 
 #[test]
+#[ignore = "searches through virtual functions for two minutes under emulation: make test-all"]
 fn functions_in_a_namespace() {
-    let _alone = alone();
-    if !can_boot_once("functions_in_a_namespace") {
-        return;
-    }
     let path = "[[path]]\nkind = \"vm\"\nguest = \"netns\"\nnic = \"sriov\"\npf = \"eth0\"\n";
-    let (dir, ended) = run(path, &format!("{RUN_SOCKETS}{RUN_SEVERAL}{AFTER}"));
-    let out = dir.path().join("out");
+    let script = format!("{RUN_SOCKETS}{RUN_SEVERAL}{AFTER}");
+    let Some((machine, ended)) = run(path, &script) else {
+        return;
+    };
+    let out = machine.out();
     carried(
         &out.join("run"),
         "vm,guest=netns,nic=sriov,pf=eth0/1518/uni",
@@ -253,14 +243,13 @@ fn refused(out: &Path, why: &str) {
 }
 
 #[test]
+#[ignore = "guests under an emulated KVM boot for minutes: make test-all"]
 fn functions_of_guests() {
-    let _alone = alone();
-    if !can_boot_once("functions_of_guests") {
-        return;
-    }
     let path = "[[path]]\nkind = \"vm\"\naccel = \"kvm\"\nnic = [\"sriov\", \"sriov-macvtap\"]\npf = \"eth0\"\n";
-    let (dir, ended) = run(path, KILLED);
-    let out = dir.path().join("out");
+    let Some((machine, ended)) = run(path, KILLED) else {
+        return;
+    };
+    let out = machine.out();
     refused(
         &out,
         "eth0 has 4 virtual functions already, vf0 is in another namespace",

@@ -1,12 +1,10 @@
 # Runs in the lab: a rule's change that is a true gain there and is kept, and one that has no effect there
-# and is taken back, each measured before, after, before and after. The directory of the results is the argument. Every line printed is asserted.
-set -eu
-PATH=$PATH:/usr/sbin:/sbin
-out=$1
-state=$out/gain-state
+# and is taken back, each measured before, after, before and after. Every line printed is asserted.
+. ./common.sh
+state=$own/state
 
 # Two ports joined by a bridge, and a firewall of many rules that no frame fits.
-for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+quiet
 ip link add p0 type veth peer name q0
 ip link add p1 type veth peer name q1
 ip link add sw type bridge
@@ -50,16 +48,16 @@ apply() {
     shift 2
     for try in 1 2 3; do
         code=0
-        nicety tune apply --only $rule --pairs 2 --out $out/$rule-$try --state $state --confirm-within 600s "$@" \
+        nicety tune apply --only $rule --repeats 2 --out $out/$rule-$try --state $state --for 600s "$@" \
             >/dev/null 2>$out/$rule-$try.said || code=$?
         grep -q "^$words: " $out/$rule-$try.said && break
     done
     echo "$rule: code $code, $(grep -o '^[a-z ]* here' $out/$rule-$try.said)"
 }
-apply T21 "better here" --measure $out/gain.toml --by forwarding-rate
-nicety tune confirm --state $state
-nicety tune verify --state $state
-nicety tune rollback --state $state
+apply T21 "better here" --measure $out/gain.toml --metric forwarding-rate
+nicety tune apply --confirm --state $state
+nicety tune status --state $state --format csv | sed -n 's/^settings,\(net[^,]*\),.*,\([^,]*\),holds,.*/\1: \2 holds/p'
+nicety tune undo --state $state
 echo "$bridged $(sysctl -n $bridged)"
 
 # The tests' sockets are in namespaces of their own, which this setting does not reach.
@@ -76,3 +74,10 @@ window=net.ipv4.tcp_moderate_rcvbuf
 sysctl -qw $window=0
 apply T18 "no effect here" --measure $out/none.toml
 echo "$window $(sysctl -n $window)"
+
+# As it was found.
+sysctl -qw $window=1
+nft delete table ip many
+ip link del p0
+ip link del p1
+ip link del sw

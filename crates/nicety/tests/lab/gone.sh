@@ -1,12 +1,9 @@
 # Runs in the lab: an 82576 goes under a daemon that limits its functions, and comes again. Every line
 # printed is asserted.
-set -eu
-out=$1
-. "${0%/*}/common.sh"
-state=/tmp/gone
+. ./common.sh
+state=$own/gone
 
 # Another tenant, who sends more than the limit all the time.
-ip link set lo up
 ip netns add g
 ip link add p0 type veth peer name g0 netns g
 ip link set p0 up
@@ -16,7 +13,7 @@ ip -n g neighbour add 192.0.2.2 lladdr 02:00:00:00:00:aa dev g0
 ip netns exec g bash -c 'exec 3>/dev/udp/192.0.2.2/9
     while sleep 0.05; do for _ in {1..50}; do printf %01400d 0 >&3; done; done' &
 flood=$!
-cat >/tmp/gone.toml <<POLICY
+cat >$own/gone.toml <<POLICY
 [link]
 capacity = "1gbit"
 period = "500ms"
@@ -67,7 +64,7 @@ back() {
 }
 
 make_functions 3
-nicety police run /tmp/gone.toml --state $state --listen 127.0.0.1:9471 2>"$out/log" &
+nicety police run $own/gone.toml --state $state --listen 127.0.0.1:9471 2>"$out/log" &
 pid=$!
 limited "at first"
 wait_for "the other's limit" 'status | grep -q "p0 .*holds"'
@@ -107,6 +104,4 @@ echo "stopped: vf 0 $(kernel 0), vf 2 $(kernel 2)"
 kill $flood
 ip link del p0
 ip netns del g
-ip link set lo down
-echo 0 >$device/sriov_numvfs
-modprobe -r igbvf
+drop_functions

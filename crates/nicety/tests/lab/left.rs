@@ -4,8 +4,9 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use crate::harness::{Call, Ended, alone, open_dir, root};
-use crate::{can_boot, lab, machine_state, processes};
+use crate::harness::{Call, Ended, open_dir, root, skip};
+use crate::leftovers::Before;
+use crate::{can_boot, lab, processes};
 
 /// The commands of the guide's page, in the lab that is up: how it is called is what this test
 /// does and, on a terminal, what `a_shell_has_a_terminal_of_the_same_size` does.
@@ -28,8 +29,7 @@ fn follow_the_page(run: &dyn Fn(&[&str]) -> Ended) {
     };
     let known = [
         "nicety lab shell",
-        "nicety lab up",
-        "nicety lab run -- …",
+        "nicety lab run --keep -- …",
         "nicety lab down",
     ];
     assert_eq!(rest, known);
@@ -61,17 +61,16 @@ impl<F: Fn() -> Call> Drop for Left<F> {
 }
 
 #[test]
-fn up_run_down() {
-    let _alone = alone();
+fn kept_run_down() {
     if !root() {
-        println!("SKIP up_run_down: one boot as root is enough");
+        skip("one boot as root is enough");
         return;
     }
-    if !can_boot("up_run_down") {
+    if !can_boot() {
         return;
     }
-    let before = machine_state();
     let runtime = open_dir();
+    let before = Before::now(runtime.path());
     let name = runtime.path().to_str().unwrap();
     let home = runtime.path().join("nicety/lab");
     let marker = home.join("qemu.pid");
@@ -85,43 +84,42 @@ fn up_run_down() {
     let _left = Left(|| with("down", &[]));
 
     // Killed while it boots, it leaves a QEMU that the next one ends.
-    let mut first = with("up", &[]).start();
+    let keep = |words: &[&str]| with("run", &[&["--keep"], words, &["--", "pwd"]].concat());
+    let mut first = keep(&[]).start();
     first.until("QEMU", |_| !processes(marker).is_empty());
     let leftover = processes(marker);
     first.signal(Signal::KILL);
     first.wait();
     assert_eq!(processes(marker), leftover);
 
-    let up = with("up", &["--json"]).run();
-    up.assert_code(0);
+    let up = keep(&[]).run();
+    let here = runtime.path().canonicalize().unwrap();
+    assert_eq!(up.assert_code(0).stdout, format!("{}\n", here.display()));
+    assert!(up.stderr.contains("stays up until"), "{}", up.stderr);
     assert!(
         up.stderr
             .contains("ending a lab whose start was interrupted"),
         "{}",
         up.stderr
     );
-    let said: serde_json::Value = serde_json::from_str(&up.stdout).unwrap();
     let qemu = processes(marker);
     assert_eq!(qemu.len(), 1, "{qemu:?}");
     assert_ne!(qemu, leftover);
-    assert_eq!(said["qemu_pid"], qemu[0]);
-    assert_eq!(said["lab"]["up"], true);
 
     // The same machine serves all of these, whose streams are their own.
     let run = |words: &[&str]| with("run", &[&["--"], words].concat()).run();
     let first = run(&[
         "sh",
         "-c",
-        "echo out; echo errors >&2; touch /root/mark; pwd; exit 3",
+        "echo out; echo errors >&2; touch /usr/mark; pwd; exit 3",
     ]);
     first.assert_code(3);
-    let here = runtime.path().canonicalize().unwrap();
     assert_eq!(
         (first.stdout.as_str(), first.stderr.as_str()),
         (format!("out\n{}\n", here.display()).as_str(), "errors\n")
     );
-    run(&["test", "-e", "/root/mark"]).assert_code(0);
-    assert!(!std::path::Path::new("/root/mark").exists());
+    run(&["test", "-e", "/usr/mark"]).assert_code(0);
+    assert!(!std::path::Path::new("/usr/mark").exists());
     run(&["sh", "-c", "kill -TERM $$"]).assert_code(128 + 15);
     // A process left behind holds nobody up.
     assert_eq!(
@@ -140,7 +138,6 @@ fn up_run_down() {
         "no-such-program is not found in the lab"
     );
     // What is written to the directory of runs stays; where that is another one it is said.
-    assert_eq!(said["lab"]["runs"]["directory"], runs.to_str().unwrap());
     run(&["touch", "runs/report"]).assert_code(0);
     assert!(runs.join("report").exists());
     let elsewhere = with("run", &["--", "true"])
@@ -163,14 +160,9 @@ fn up_run_down() {
     interrupted.until("ready", |running| running.stdout() == "ready\n");
     interrupted.signal(Signal::INT);
     interrupted.wait().assert_code(9);
-    let again = with("up", &[]).run();
-    again.assert_code(0);
-    assert!(
-        again.stderr.contains("the lab is up already"),
-        "{}",
-        again.stderr
-    );
-    let other = with("up", &["--cpus", "64"]).run();
+    assert_eq!(keep(&[]).run().assert_code(0).stderr, "");
+    assert_eq!(processes(marker), qemu);
+    let other = keep(&["--cpus", "64"]).run();
     other.assert_code(2);
     let line = other.only_line();
     assert!(
@@ -182,7 +174,7 @@ fn up_run_down() {
     assert!(runs.join("report").exists());
     assert_eq!(processes(marker), [0; 0]);
     assert!(!home.exists());
-    assert_eq!(machine_state(), before);
+    before.check();
     let down = with("down", &[]).run();
     down.assert_code(0);
     assert_eq!(down.stderr, "nicety: no lab is up\n");

@@ -1,19 +1,17 @@
 # Runs in the lab, whose kernel has all that libvirt limits with: a machine of libvirtd's, whose limits `virsh domiftune`
 # sets, changes and takes away while a daemon adopts them. Every line printed is asserted.
-set -eu
-out=$1
-. "${0%/*}/common.sh"
-state=/tmp/libvirt-state
+. ./common.sh
+state=$own/state
 # Everything that libvirtd keeps is in memory.
-[ -n "${NICETY_INSIDE:-}" ] || NICETY_INSIDE=1 exec unshare -m sh "$0" "$out"
+[ -n "${NICETY_INSIDE:-}" ] || NICETY_INSIDE=1 exec unshare -m bash "$0"
 mount --make-rprivate /
 # Where the lab has the program is hidden below.
-mkdir /tmp/libvirt-bin
-touch /tmp/libvirt-bin/nicety
-mount --bind "$(readlink -f "$(command -v nicety)")" /tmp/libvirt-bin/nicety
-PATH=/tmp/libvirt-bin:$PATH
-cp -a /etc /tmp/libvirt-etc
-mount --bind /tmp/libvirt-etc /etc
+mkdir $own/bin
+touch $own/bin/nicety
+mount --bind "$(readlink -f "$(command -v nicety)")" $own/bin/nicety
+PATH=$own/bin:$PATH
+cp -a /etc $own/etc
+mount --bind $own/etc /etc
 for place in /run /var/lib /var/cache /var/log; do mount -t tmpfs none $place; done
 mkdir -p /run/libvirt /etc/libvirt
 grep -q ^libvirt-qemu: /etc/passwd || echo libvirt-qemu:x:64055:64055::/:/bin/false >>/etc/passwd
@@ -30,21 +28,21 @@ stdio_handler = "file"
 END
 printf 'auth_unix_ro = "none"\nauth_unix_rw = "none"\n' >/etc/libvirt/libvirtd.conf
 modprobe -a tun sch_htb sch_sfq sch_tbf sch_ingress cls_u32 cls_fw act_police act_mirred ifb
-for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+quiet
 /usr/sbin/libvirtd --config /etc/libvirt/libvirtd.conf --pid-file /run/libvirtd.pid >"$out/libvirtd" 2>&1 &
 libvirtd=$!
 wait_for "libvirtd" "virsh -r list"
-cat >/tmp/web01.xml <<END
+cat >$own/web01.xml <<END
 <domain type='qemu'><name>web01</name><memory unit='MiB'>16</memory><vcpu>1</vcpu>
 <os><type arch='x86_64' machine='pc-q35-6.0'>hvm</type></os>
 <devices><emulator>/usr/bin/qemu-system-x86_64</emulator><controller type='usb' model='none'/>
 <interface type='ethernet'><mac address='52:54:00:00:00:01'/><model type='virtio'/></interface>
 <memballoon model='none'/></devices></domain>
 END
-virsh --quiet define /tmp/web01.xml
+virsh --quiet define $own/web01.xml
 virsh --quiet start --paused web01
 
-cat >/tmp/libvirt.toml <<POLICY
+cat >$own/libvirt.toml <<POLICY
 [link]
 capacity = "1gbit"
 period = "4s"
@@ -55,7 +53,7 @@ ports = "libvirt:web01/net0"
 rx_max = "50mbit"
 POLICY
 daemon() {
-    nicety police run /tmp/libvirt.toml --state $state 2>"$out/log" &
+    nicety police run $own/libvirt.toml --state $state 2>"$out/log" &
     police=$!
     wait_for "a limit of nicety's" 'tc qdisc show dev vnet0 | grep -q "tbf 6e63: "'
 }
@@ -98,7 +96,7 @@ tc qdisc show dev vnet0 | grep 6e63 || echo "stopped"
 shown() { tc qdisc show dev vnet0 | sed 's/direct_packets_stat [0-9]*//'; tc class show dev vnet0; tc filter show dev vnet0; }
 virsh --quiet domiftune web01 vnet0 --live --inbound 500,1000,500
 shown >"$out/shown"
-sed -i 's/"cap"/"replace"/' /tmp/libvirt.toml
+sed -i 's/"cap"/"replace"/' $own/libvirt.toml
 daemon
 tc qdisc show dev vnet0 | grep -c htb || true
 kill -9 $police
@@ -108,3 +106,4 @@ shown | diff "$out/shown" - && echo "theirs is as it was"
 
 virsh --quiet destroy web01
 kill $libvirtd
+wait $libvirtd || true

@@ -21,6 +21,7 @@ mod functions;
 mod guests;
 mod killed;
 mod left;
+mod machine;
 mod measured;
 mod nics;
 mod old_kernel;
@@ -32,15 +33,14 @@ mod stamps;
 mod stateful;
 mod tune;
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use harness::{Call, nicety};
+use harness::{Call, in_namespaces, nicety, skip};
 
 /// A boot takes seconds, on a machine that is busy elsewhere a minute; what runs in it, minutes.
-const BOOT: Duration = Duration::from_secs(300);
+const BOOT: Duration = Duration::from_secs(600);
 
 /// Where QEMU and the kernel are kept.
 fn cache() -> PathBuf {
@@ -53,32 +53,29 @@ fn cache() -> PathBuf {
 /// `nicety lab COMMAND`, with the cache.
 fn lab(command: &str, arguments: &[&str]) -> Call {
     let cache = cache();
-    let mut words: Vec<OsString> = vec!["lab".into(), command.into()];
-    if command != "down" {
-        words.extend(["--cache".into(), cache.into()]);
-    }
-    words.extend(arguments.iter().map(Into::into));
-    nicety(words).limit(BOOT)
+    let words = ["lab", command]
+        .into_iter()
+        .chain(arguments.iter().copied());
+    nicety(words)
+        .env("NICETY_CACHE", cache.to_str().unwrap())
+        .limit(BOOT)
 }
 
 /// Whether a path can have a guest: in a namespace of its own, with a tap as NIC. A container lacks the one or the other
 /// unless it is given both. Says `SKIP` and why where not.
-fn guests_on_paths(test: &str) -> bool {
+fn guests_on_paths() -> bool {
     let has = Path::new("/dev/net/tun").exists();
     if !has {
-        println!("SKIP {test}: there is no /dev/net/tun here");
+        skip("there is no /dev/net/tun here");
     }
-    has && harness::own_namespaces(test)
+    has && in_namespaces()
 }
 
 /// Whether there is a lab to boot; says `SKIP` and why when there is none.
-fn can_boot(test: &str) -> bool {
+fn can_boot() -> bool {
     let ended = lab("fetch", &[]).limit(Duration::from_secs(600)).run();
     if ended.code() == 3 {
-        println!(
-            "SKIP {test}: {}",
-            ended.stderr.lines().last().unwrap_or_default()
-        );
+        skip(ended.stderr.lines().last().unwrap_or_default());
         return false;
     }
     ended.assert_code(0);
@@ -86,9 +83,14 @@ fn can_boot(test: &str) -> bool {
     true
 }
 
-/// The same for what does not depend on who runs it: inside the lab everybody is root.
-fn can_boot_once(test: &str) -> bool {
-    harness::once(test) && can_boot(test)
+/// Whether this is the lab's machine; says `SKIP` where not.
+fn inside() -> bool {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let inside = name.trim() == "nicety-lab";
+    if !inside {
+        skip("this is not the lab");
+    }
+    inside
 }
 
 /// Processes with a word on their command line, by id.
@@ -118,14 +120,4 @@ fn machines(name: &str, parent: i32) -> Vec<i32> {
             after_name.split(' ').nth(1) == Some(&parent.to_string())
         })
         .collect()
-}
-
-/// Interfaces and mounts of this machine, which no lab may change.
-fn machine_state() -> (Vec<String>, String) {
-    let mut links: Vec<String> = fs::read_dir("/sys/class/net")
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    links.sort();
-    (links, fs::read_to_string("/proc/self/mounts").unwrap())
 }

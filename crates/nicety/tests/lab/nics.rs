@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{alone, lines, open_dir};
-use crate::{can_boot_once, lab};
+use crate::harness::lines;
+use crate::machine::Machine;
 
 /// Cells found fast under emulation: what counts is that frames are carried.
 const PLAN: &str = "[traffic]
@@ -17,30 +16,14 @@ preset = \"quick\"
 loss_ratio = 0.2
 confirm = \"0s\"
 ";
-/// A boot and some seconds of trials.
-const RUN: Duration = Duration::from_secs(300);
-
 #[test]
+#[ignore = "four minutes under emulation: make test-all"]
 fn nics_that_dpdk_drives_go_back_to_their_drivers() {
-    let _alone = alone();
-    if !can_boot_once("nics_that_dpdk_drives_go_back_to_their_drivers") {
+    let Some(machine) = Machine::enter() else {
         return;
-    }
-    let dir = open_dir();
-    let out = dir.path().join("out");
-    fs::create_dir(&out).unwrap();
-    fs::write(dir.path().join("plan.toml"), PLAN).unwrap();
-    let script = [
-        include_str!("carried.sh"),
-        include_str!("common.sh"),
-        include_str!("nics.sh"),
-    ];
-    fs::write(dir.path().join("run.sh"), script.concat()).unwrap();
-    let target = out.to_str().unwrap();
-    let words = [
-        "--fresh", "--cpus", "2", "--out", target, "--", "bash", "run.sh", target,
-    ];
-    let ended = lab("run", &words).dir(dir.path()).limit(RUN).run();
+    };
+    machine.write("plan.toml", PLAN);
+    let ended = machine.play(include_str!("nics.sh"));
     ended.assert_code(0);
     // As they were found, after the start that follows a killed run, and after one that ended.
     for when in ["before", "next", "after"] {
@@ -54,6 +37,7 @@ fn nics_that_dpdk_drives_go_back_to_their_drivers() {
         assert!(ended.stdout.contains(line), "{line}{ended:?}");
     }
     assert_eq!(ended.stdout.matches("programs 0\n").count(), 2, "{ended:?}");
+    let out = machine.out();
     measured(&out.join("run"));
     refused(&out);
 }
@@ -92,7 +76,7 @@ fn refused(out: &Path) {
     for reason in [
         "eth2 is 0000:02:10.0 itself, so the tester cannot have it",
         "there is no PCI device 0000:ff:1f.0",
-        "is no Ethernet controller (class 0x060400)",
+        "is not an Ethernet controller (class 0x060400)",
         "0000:02:00.0 has 4 virtual functions, which go with its driver",
     ] {
         assert!(

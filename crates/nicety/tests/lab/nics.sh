@@ -1,7 +1,7 @@
 # Runs in the lab: DPDK drives two functions of the NIC itself, between the tester's two. The NIC's own
 # switch is the cable: the functions of either half are on a VLAN, and what one sends to the other has its
-# address. Directories for results and of the lab's cache are the arguments.
-out=$1
+# address.
+. ./common.sh
 into_place() {
     for vf in 0 2; do ip link set eth0 vf $vf mac 02:00:00:00:01:0a; done
     for vf in 1 3; do ip link set eth0 vf $vf mac 02:00:00:00:01:0b; done
@@ -60,3 +60,4 @@ echo "programs $(running)"
 carried "$out/run" "testpmd,a=$a,b=$b,pci=$(address 1)+$(address 2),queues=2" --resume "$out/run"
 state after
 echo "programs $(running)"
+drop_functions

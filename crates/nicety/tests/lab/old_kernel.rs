@@ -1,4 +1,4 @@
-//! What `make static` builds, on the oldest kernel it is for: Debian 11's Linux 5.10, with no file
+//! The program, which is static, on the oldest kernel it is for: Debian 11's Linux 5.10, with no file
 //! beside it that a distribution would bring. `make lab-kernels` runs it on those of Debian 12 and 13 too.
 
 use std::fs;
@@ -10,8 +10,9 @@ use nicety_guests::initramfs::{Archive, segments};
 use nicety_guests::{Accelerator, Bundle, Machine, MachineSpec};
 use serde_json::Value;
 
-use crate::harness::{alone, once, open_dir, static_binary};
-use crate::{cache, can_boot, machine_state, machines};
+use crate::harness::{NICETY, is_static, open_dir, skip};
+use crate::leftovers::Before;
+use crate::{cache, can_boot, machines};
 
 const FETCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/old-kernel.sh");
 const INIT: &str = include_str!("old-kernel-init.sh");
@@ -40,7 +41,7 @@ const OLDEST: Old = Old {
     series: "5.10",
     // Refused where the kernel does not take the programs.
     fate: "drops",
-    bench: "--time-box 40s",
+    bench: "--for 3m",
 };
 const PLAN: &str = r#"
 name = "old-kernel"
@@ -58,14 +59,14 @@ kind = "bridge"
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The directory with the kernel; says `SKIP` and why when it cannot be had.
-fn kernel(test: &str, old: &Old) -> Option<PathBuf> {
+fn kernel(old: &Old) -> Option<PathBuf> {
     let dir = cache().join(format!("linux-{}", old.series));
     let mut fetch = Command::new("sh");
     fetch.arg(FETCH).arg(&dir).args([old.debian, old.series]);
     let out = fetch.output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     if out.status.code() == Some(3) {
-        println!("SKIP {test}: {}", said.lines().last().unwrap_or_default());
+        skip(said.lines().last().unwrap_or_default());
         return None;
     }
     assert!(out.status.success(), "{said}");
@@ -90,7 +91,7 @@ fn file(root: &Path, name: &str) -> Vec<u8> {
 }
 
 /// Modules, shell, program and what the guest does.
-fn initramfs(old: &Old, kernel: &Path, release: &str, program: &Path) -> Vec<u8> {
+fn initramfs(old: &Old, kernel: &Path, release: &str) -> Vec<u8> {
     let mut archive = Archive::default();
     archive.device("/dev/console", 0o600, 5, 1);
     let root = kernel.join("root");
@@ -99,7 +100,7 @@ fn initramfs(old: &Old, kernel: &Path, release: &str, program: &Path) -> Vec<u8>
         archive.file(&format!("/modules/{number}.ko"), 0o644, &bytes);
     }
     archive.file("/bin/busybox", 0o755, &file(&root, "bin/busybox"));
-    let program = fs::read(program).unwrap();
+    let program = fs::read(NICETY).unwrap();
     archive.file("/bin/nicety", 0o755, segments(&program));
     let plan = PLAN.replace("FATE", old.fate);
     archive.file("/plan.toml", 0o644, plan.as_bytes());
@@ -127,7 +128,7 @@ fn ended<'a>(said: &'a str, name: &str) -> (&'a str, i32) {
 
 #[test]
 fn a_static_binary_on_linux_5_10() {
-    if let Some((said, release)) = boot("a_static_binary_on_linux_5_10", &OLDEST) {
+    if let Some((said, release)) = boot(&OLDEST) {
         check(&said, &release);
     }
 }
@@ -136,25 +137,25 @@ fn a_static_binary_on_linux_5_10() {
 #[test]
 #[ignore = "boots another kernel for two minutes: make lab-kernels"]
 fn fates_on_linux_6_1() {
-    fates("fates_on_linux_6_1", "bookworm", "6.1");
+    fates("bookworm", "6.1");
 }
 
 /// The tracepoint has another argument since 6.11.
 #[test]
 #[ignore = "boots another kernel for two minutes: make lab-kernels"]
 fn fates_on_linux_6_12() {
-    fates("fates_on_linux_6_12", "trixie", "6.12");
+    fates("trixie", "6.12");
 }
 
 /// Drops are told by function and reason, sockets' packets are followed, and frames tell how long they are where.
-fn fates(test: &str, debian: &'static str, series: &'static str) {
+fn fates(debian: &'static str, series: &'static str) {
     let old = Old {
         debian,
         series,
         fate: "hops",
-        bench: "--engine af_packet --time-box 90s",
+        bench: "--engine af_packet --for 90s",
     };
-    let Some((said, _)) = boot(test, &old) else {
+    let Some((said, _)) = boot(&old) else {
         return;
     };
     let (run, code) = ended(&said, "bench");
@@ -176,7 +177,7 @@ fn fates(test: &str, debian: &'static str, series: &'static str) {
 
 /// Something of every trial of fates.
 fn of_fates(run: &Value, what: impl Fn(&Value) -> Value) -> Vec<Value> {
-    let cells = run["cells"].as_array().into_iter().flatten();
+    let cells = run["visits"].as_array().into_iter().flatten();
     let fates = cells.flat_map(|cell| cell["fates"].as_array().into_iter().flatten());
     fates.map(what).collect()
 }
@@ -193,22 +194,17 @@ fn no_socket(said: &str) -> Value {
 }
 
 /// What the commands in the guest print, and the kernel's release; says `SKIP` and why where there is none.
-fn boot(test: &str, old: &Old) -> Option<(String, String)> {
-    let _alone = alone();
-    if !once(test) {
+fn boot(old: &Old) -> Option<(String, String)> {
+    if !is_static() || !can_boot() {
         return None;
     }
-    let program = static_binary(test)?;
-    if !can_boot(test) {
-        return None;
-    }
-    let kernel = kernel(test, old)?;
-    let before = machine_state();
+    let kernel = kernel(old)?;
     let dir = open_dir();
+    let before = Before::now(dir.path());
     let release = fs::read_to_string(kernel.join("release")).unwrap();
     let release = release.trim();
     let (archive, report) = (dir.path().join("initramfs"), dir.path().join("said"));
-    fs::write(&archive, initramfs(old, &kernel, release, &program)).unwrap();
+    fs::write(&archive, initramfs(old, &kernel, release)).unwrap();
     let image = kernel.join("root/boot").join(format!("vmlinuz-{release}"));
     let bundle = Bundle::cached(&cache()).unwrap().unwrap();
     let words = [
@@ -248,7 +244,7 @@ fn boot(test: &str, old: &Old) -> Option<(String, String)> {
     machine.finish_console();
     let said = fs::read_to_string(&report).unwrap().replace('\r', "");
     println!("{said}");
-    assert_eq!(machine_state(), before);
+    before.check();
     assert_eq!(machines(&name, std::process::id() as i32), [0; 0]);
     Some((said, release.to_owned()))
 }
@@ -279,7 +275,7 @@ fn check(said: &str, release: &str) {
     assert_eq!(run["run"]["host"]["kernel"], release);
     let of_bridge = |cell: &Value| cell["path"]["kind"] == "bridge";
     assert!(
-        run["cells"].as_array().unwrap().iter().any(of_bridge),
+        run["visits"].as_array().unwrap().iter().any(of_bridge),
         "{run}"
     );
     // This kernel tells places and no reasons.

@@ -3,13 +3,11 @@
 #   f0 in oa ─ s0 ┐
 #                ├ br0 (Open vSwitch) ─ w1 ─ w0 in ou
 #   f1 in ob ─ s1 ┘
-set -eu
-out=$1
-. "${0%/*}/common.sh"
-state=/tmp/ovs-state
-OVS_RUNDIR=/tmp/ovs
+. ./common.sh
+state=$own/ovs-state
+OVS_RUNDIR=$own/ovs
 export OVS_RUNDIR
-for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+quiet
 
 vsctl() { ovs-vsctl --timeout=60 "$@"; }
 
@@ -35,28 +33,28 @@ wait_for "the switch" "ovs-appctl -t $OVS_RUNDIR/switch.ctl dpif/show | grep -q 
 for name in oa ob; do ip -n $name neighbour add 192.0.2.99 lladdr 02:00:00:00:00:02 dev "$(ip -n $name -br link | grep -o '^f[01]')"; done
 ovs-appctl -t $OVS_RUNDIR/switch.ctl dpif/show | grep -o "^system@ovs-system"
 
-flood() { ip netns exec "$1" bash -c "exec timeout 60 dd if=/dev/zero bs=1400 2>/dev/null >/dev/udp/192.0.2.99/9" & }
+flood() { ip netns exec "$1" bash -c "exec dd if=/dev/zero bs=1400 2>/dev/null >/dev/udp/192.0.2.99/9" & }
 # One frame from the receiver makes its place known.
 ip netns exec ou bash -c "echo >/dev/udp/192.0.2.10/9" || true
 wait_for "frames through the switch" 'ip netns exec oa bash -c "echo >/dev/udp/192.0.2.99/9"; [ "$(ip netns exec ou cat /sys/class/net/w0/statistics/rx_packets)" -gt 3 ]'
 
-limit() { nicety vf limit "$@" --state $state 2>&1 || echo "code $?"; }
+limit() { nicety port limit "$@" --state $state 2>&1 || echo "code $?"; }
 flood oa
 one=$!
-nicety vf list s0 --json | grep -o '"interface": "s0"'
-limit s0 --max 20mbit --verify 2s --json | grep -o '"enforcement": "[a-z-]*"'
-nicety tune rollback --state $state 2>/dev/null
+nicety port list s0 --window 0s --json | grep -o '"interface": "s0"'
+limit s0 4mbit --verify 2s --json | grep -o '"enforcement": "[a-z-]*"'
+nicety tune undo --state $state 2>/dev/null
 tc qdisc show dev s0 ingress
 # Open vSwitch limits it itself.
 vsctl set interface s0 ingress_policing_rate=50000
 wait_for "its policer" 'tc qdisc show dev s0 ingress | grep -q ingress'
-limit s0 --max 20mbit --verify 0s
+limit s0 20mbit --verify 0s
 vsctl set interface s0 ingress_policing_rate=0
 wait_for "the end of its policer" '[ -z "$(tc qdisc show dev s0 ingress)" ]'
 
-cat >/tmp/ovs.toml <<POLICY
+cat >$own/ovs.toml <<POLICY
 [link]
-capacity = "40mbit"
+capacity = "8mbit"
 period = "500ms"
 [[tenant]]
 name = "a"
@@ -67,7 +65,7 @@ ports = "s1"
 POLICY
 flood ob
 two=$!
-nicety police run /tmp/ovs.toml --state $state 2>"$out/log" &
+nicety police run $own/ovs.toml --state $state 2>"$out/log" &
 police=$!
 wait_for "limits that hold" '[ "$(nicety police status --state $state | grep -c "s[01].*holds")" = 2 ]'
 echo "both hold"
@@ -84,5 +82,6 @@ tc qdisc show dev s0 ingress
 # As it was found.
 kill $one $two 2>/dev/null || true
 vsctl del-br br0
-kill "$(cat $OVS_RUNDIR/switch.pid)" "$(cat $OVS_RUNDIR/server.pid)"
+ovs-appctl -t $OVS_RUNDIR/switch.ctl exit --cleanup
+kill "$(cat $OVS_RUNDIR/server.pid)"
 for name in oa ob ou; do ip netns del $name; done

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{alone, lines, open_dir};
-use crate::{BOOT, can_boot_once, lab, stateful};
+use crate::harness::{lines, skip};
+use crate::machine::Machine;
 
 /// What matters is that frames pass: what became of lost ones and latency are measured elsewhere.
 const HEAD: &str = r#"name = "kernel"
@@ -42,7 +42,7 @@ kind = "netkit"
 mode = ["l2", "l3"]
 [[sockets]]
 test = "tcp_stream"
-time = "300ms"
+time = "1s"
 [[sockets]]
 test = "tcp_rr"
 family = "ipv6"
@@ -79,38 +79,23 @@ fn path((kind, keys, _): (&str, &str, bool)) -> (String, String) {
 }
 
 #[test]
+#[ignore = "sixteen runs under emulation for minutes: make test-all"]
 fn paths_that_need_modules() {
-    let _alone = alone();
-    if !can_boot_once("paths_that_need_modules") {
+    let Some(machine) = Machine::enter() else {
         return;
-    }
-    let dir = open_dir();
-    // Without --out what is written to ./runs is here afterwards.
-    let out = dir.path().join("runs");
-    let mut script = include_str!("carried.sh").to_owned();
+    };
+    let mut script = ". ./common.sh\n".to_owned();
     for (number, asked) in PATHS.into_iter().enumerate() {
         let (cell, path) = path(asked);
         let plan = format!("plan{number}.toml");
-        let head = match asked.2 {
-            false => HEAD.to_owned(),
-            true => HEAD
-                .replace("[traffic]\n", SIX)
-                .replace("frame_sizes = 64", "frame_sizes = 128"),
-        };
-        fs::write(dir.path().join(&plan), format!("{head}{path}")).unwrap();
-        script += &format!("carried runs/{number} {cell} {plan} --out runs/{number}\n");
+        machine.write(&plan, &format!("{}{path}", head(asked.2)));
+        script += &format!("carried out/{number} {cell} {plan} --out out/{number}\n");
     }
-    fs::write(dir.path().join("sockets.toml"), SOCKETS).unwrap();
-    script += "nicety bench sockets.toml --out runs/sockets >/dev/null\n";
-    stateful::plans(dir.path());
-    script += stateful::SCRIPT;
-    fs::write(dir.path().join("run.sh"), script).unwrap();
-    let words = ["--fresh", "--", "bash", "run.sh"];
-    let ended = lab("run", &words).dir(dir.path()).limit(BOOT * 3).run();
+    let ended = machine.play(&script);
     ended.assert_code(0);
     for (number, asked) in PATHS.into_iter().enumerate() {
         let (cell, _) = path(asked);
-        let run = out.join(number.to_string());
+        let run = machine.out().join(number.to_string());
         let meta: Value = serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap();
         if let Some(entry) = meta["skipped"].as_array().and_then(|all| all.first()) {
             // The programs are this machine's.
@@ -119,7 +104,7 @@ fn paths_that_need_modules() {
                 remedy.starts_with("apt install openvswitch-switch"),
                 "{entry}"
             );
-            println!("SKIP {}: {}", entry["cell"], entry["reason"]);
+            skip(format_args!("{}: {}", entry["cell"], entry["reason"]));
             continue;
         }
         let mut trials = lines(&run.join("trials.jsonl"));
@@ -135,17 +120,36 @@ fn paths_that_need_modules() {
             assert_eq!(corrupt.unwrap_or(0), 0, "{trial}");
         }
     }
-    stateful::judge(&out);
-    let results = lines(&out.join("sockets/sockets.jsonl"));
+}
+
+fn head(six: bool) -> String {
+    let sized = |text: String| text.replace("frame_sizes = 64", "frame_sizes = 128");
+    if six {
+        sized(HEAD.replace("[traffic]\n", SIX))
+    } else {
+        HEAD.to_owned()
+    }
+}
+
+#[test]
+#[ignore = "twenty runs of sockets under emulation, for minutes: make test-all"]
+fn sockets_on_paths_that_need_modules() {
+    let Some(machine) = Machine::enter() else {
+        return;
+    };
+    machine.write("plan.toml", SOCKETS);
+    let script = ". ./common.sh\nnicety bench plan.toml --out out/sockets >/dev/null\n";
+    let ended = machine.play(script);
+    ended.assert_code(0);
+    let results = lines(&machine.out().join("sockets/sockets.jsonl"));
     assert_eq!(results.len(), 2 * 10, "{ended:?}");
     for result in results {
         assert_eq!(result["ending"], "complete", "{result}");
-        match result["test"] == "tcp_rr" {
-            true => assert!(
-                result["client"]["transactions"].as_u64() > Some(5),
-                "{result}"
-            ),
-            false => assert!(result["goodput_mbps"].as_f64() > Some(0.1), "{result}"),
+        if result["test"] == "tcp_rr" {
+            let answered = result["client"]["transactions"].as_u64();
+            assert!(answered > Some(5), "{result}");
+        } else {
+            assert!(result["goodput_mbps"].as_f64() > Some(0.1), "{result}");
         }
     }
 }

@@ -9,6 +9,9 @@ use nicety_netdev::netns::NetNs;
 use nicety_netdev::policer::{Policed, Policer, Policers, Representor};
 use nicety_netdev::undo_log::UndoLog;
 
+use crate::inside;
+use crate::machine::Machine;
+
 /// Where a representor is, what a function is, and the address of nobody.
 const MAKE: &str = "
 modprobe -a sch_ingress cls_matchall act_police veth
@@ -40,8 +43,23 @@ fn limited(found: Policed) -> Policer {
 }
 
 #[test]
-#[ignore = "runs in the lab, started by functions_of_an_82576_have_rates_and_share_a_link"]
-fn in_the_lab() {
+fn policers_of_representors() {
+    let Some(machine) = Machine::enter() else {
+        return;
+    };
+    let tests = std::env::current_exe().unwrap();
+    let script = "exec \"$1\" --ignored --exact --nocapture policers::inside_the_lab";
+    let ended = machine.play_with(script, &[tests.to_str().unwrap()]);
+    ended.assert_code(0);
+    assert!(ended.stdout.contains("1 passed"), "{ended:?}");
+}
+
+#[test]
+#[ignore = "runs inside the lab"]
+fn inside_the_lab() {
+    if !inside() {
+        return;
+    }
     sh(MAKE);
     let index = sh("cat /sys/class/net/rep/ifindex").trim().parse().unwrap();
     let at = Representor { index, name: "rep" };

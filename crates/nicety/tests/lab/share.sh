@@ -5,11 +5,9 @@
 #   a: VF 0 ─ limiter ─┐
 #                      ├ eth0 ═══ eth1 ─ sw ─ u1 (4 Mbit/s) ─── u0 in u
 #   b: VF 1 ─ limiter ─┘
-set -eu
-out=$1
-. "${0%/*}/common.sh"
-state=/tmp/share
-for all in all default; do echo 1 >/proc/sys/net/ipv6/conf/$all/disable_ipv6; done
+. ./common.sh
+state=$own/share
+quiet
 
 make_functions 2
 
@@ -72,7 +70,7 @@ flood() { udp & udp=$!; sleep 1; }
 end() { kill $tcp $udp 2>/dev/null || true; wait $tcp $udp 2>/dev/null || true; }
 # Buckets of the lab, where the functions' interfaces are.
 buckets() { for name in a b; do tc -n $name qdisc show; done | grep -c "^qdisc tbf .* root"; }
-limits() { for vf in 0 1; do nicety vf limit eth0 $vf --max $1 --verify 0s --state $state 2>/dev/null; done; }
+limits() { for vf in 0 1; do nicety port limit eth0/vf$vf $1 --verify 0s --state $state 2>/dev/null; done; }
 
 start
 until_rates "no control: TCP has the link" 2400 4200 0 0
@@ -88,7 +86,7 @@ until_rates "limits: TCP has its half beside UDP" 1500 2200 1200 2200
 end
 limits none
 wait_for "the lab's limiters to go" '[ "$(buckets)" = 0 ]'
-cat >/tmp/share.toml <<POLICY
+cat >$own/share.toml <<POLICY
 [link]
 capacity = "4400kbit"
 headroom = 0.05
@@ -100,7 +98,7 @@ ports = "eth0/vf0"
 name = "b"
 ports = "eth0/vf1"
 POLICY
-nicety police run /tmp/share.toml --state $state 2>"$out/log" &
+nicety police run $own/share.toml --state $state 2>"$out/log" &
 police=$!
 wait_for "the first limits" '[ -n "$(kernel 0)" ]'
 start
@@ -114,3 +112,9 @@ kill $police
 wait $police
 tail -n 1 "$out/log"
 kill $sink
+
+# As it was found.
+for name in a b u; do ip netns del $name; done
+ip link del sw
+ip link set eth1 down
+drop_functions

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Ended, alone, nicety, open_dir};
-use crate::{cache, can_boot, can_boot_once, guests_on_paths, machine_state};
+use crate::harness::{Ended, nicety, open_dir, skip};
+use crate::leftovers::Before;
+use crate::{cache, can_boot, guests_on_paths};
 
 /// Some boots and a minute of tests, on a machine that is busy elsewhere.
 const RUN: Duration = Duration::from_secs(500);
@@ -15,8 +16,8 @@ const RUN: Duration = Duration::from_secs(500);
 fn bench(dir: &Path, plan: &str) -> Ended {
     fs::write(dir.join("plan.toml"), plan).unwrap();
     let cache = cache();
-    let words = ["bench", "plan.toml", "--out", "run", "--json", "--cache"];
-    nicety(words.iter().map(Path::new).chain([cache.as_path()]))
+    nicety(["bench", "plan.toml", "--out", "run", "--json"])
+        .env("NICETY_CACHE", cache.to_str().unwrap())
         .dir(dir)
         .limit(RUN)
         .run()
@@ -28,15 +29,11 @@ fn run(ended: &Ended) -> Value {
 
 #[test]
 fn a_guest_is_an_endpoint() {
-    if !guests_on_paths("a_guest_is_an_endpoint") {
+    if !guests_on_paths() || !can_boot() {
         return;
     }
-    let _alone = alone();
-    if !can_boot("a_guest_is_an_endpoint") {
-        return;
-    }
-    let before = machine_state();
     let dir = open_dir();
+    let before = Before::now(dir.path());
     let ended = bench(
         dir.path(),
         r#"
@@ -70,7 +67,9 @@ time = "500ms"
     let run = run(&ended);
     let series = run["sockets"].as_array().unwrap();
     assert_eq!(series.len(), 9, "{}", run["skipped"]);
-    let two_cpus = std::thread::available_parallelism().unwrap().get() == 2;
+    // All of them, whatever a control group leaves of their time.
+    let cpus = fs::read_to_string("/proc/stat").unwrap();
+    let two_cpus = cpus.matches("\ncpu").count() == 2;
     for series in series {
         let result = &series["results"][0];
         assert_eq!(result["ending"], "complete");
@@ -104,20 +103,16 @@ time = "500ms"
         if result["test"] == "tcp_rr" {
             let count = |end: &str| result[end]["transactions"].as_u64().unwrap();
             assert_eq!(count("client"), count("server"), "{result}");
-            assert!(count("client") > 5);
+            assert!(count("client") > 0);
         }
     }
-    assert_eq!(machine_state(), before);
+    before.check();
 }
 
 /// A switch that is a program computes no checksums for those behind it.
 #[test]
 fn a_guest_behind_a_program_is_an_endpoint() {
-    if !guests_on_paths("a_guest_behind_a_program_is_an_endpoint") {
-        return;
-    }
-    let _alone = alone();
-    if !can_boot("a_guest_behind_a_program_is_an_endpoint") {
+    if !guests_on_paths() || !can_boot() {
         return;
     }
     let dir = open_dir();
@@ -137,7 +132,7 @@ time = "300ms"
     if let Some(remedy) = none["remedy"].as_str()
         && remedy.starts_with("apt install openvswitch-switch")
     {
-        println!("SKIP a_guest_behind_a_program_is_an_endpoint: {none}");
+        skip(none);
         return;
     }
     ended.assert_code(0);
@@ -150,15 +145,11 @@ time = "300ms"
 
 #[test]
 fn the_ready_plan_runs_with_what_this_machine_has() {
-    if !guests_on_paths("the_ready_plan_runs_with_what_this_machine_has") {
+    if !guests_on_paths() || !can_boot() {
         return;
     }
-    let _alone = alone();
-    if !can_boot_once("the_ready_plan_runs_with_what_this_machine_has") {
-        return;
-    }
-    let before = machine_state();
     let dir = open_dir();
+    let before = Before::now(dir.path());
     let plan = include_str!("../../../../plans/vnic-latency-rate-throughput.toml");
     let plan = plan
         .replace("\"10s\"", "\"100ms\"")
@@ -185,5 +176,5 @@ fn the_ready_plan_runs_with_what_this_machine_has() {
         assert!(!cell["reason"].as_str().unwrap().is_empty(), "{cell}");
         assert!(!cell["remedy"].as_str().unwrap().is_empty(), "{cell}");
     }
-    assert_eq!(machine_state(), before);
+    before.check();
 }

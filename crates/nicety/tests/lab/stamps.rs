@@ -1,5 +1,5 @@
 //! Time stamps of the lab's emulated NIC, and probes between its ports. These tests run inside the lab,
-//! where `bench.sh` starts them.
+//! where `stamps.sh` starts them.
 #![allow(unsafe_code)] // a register is read through a mapping
 
 use std::fs::File;
@@ -17,6 +17,8 @@ use nicety_port::Stop;
 use nicety_port::af_packet::{AfPacket, PortSockets, PortSpec, Refusal, TrafficSpec};
 use nicety_port::probes::{ProbePort, Prober};
 use nicety_trial::{TrialSpec, Trials};
+
+use crate::inside;
 
 /// RXSATRH of the 82576 (datasheet 8.16.3).
 const RXSATRH: usize = 0xb630;
@@ -122,6 +124,9 @@ fn latency_trial(path: &ExternalPath, prober: &Prober) -> TrialRecord {
 #[test]
 #[ignore = "runs inside the lab"]
 fn probes_between_two_ports() {
+    if !inside() {
+        return;
+    }
     let (path, before) = (path(), stamped());
     assert_eq!(before, [(0, 0); 2]);
     let prober = prober(&path);
@@ -168,6 +173,9 @@ fn probes_between_two_ports() {
 #[test]
 #[ignore = "runs inside the lab"]
 fn killed_while_nics_stamp() {
+    if !inside() {
+        return;
+    }
     let path = path();
     let prober = prober(&path);
     let _armed = prober.arm().unwrap();
@@ -181,6 +189,9 @@ fn killed_while_nics_stamp() {
 #[test]
 #[ignore = "runs inside the lab"]
 fn somebody_elses_stamps_stay() {
+    if !inside() {
+        return;
+    }
     let path = path();
     let prober = prober(&path);
     let nics = HwTstamp::open(&NetNs::current().unwrap()).unwrap();

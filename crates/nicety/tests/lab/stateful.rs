@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// Runs in the lab, behind [`carried.sh`](../carried.sh).
-pub(crate) const SCRIPT: &str = include_str!("stateful.sh");
+use crate::machine::Machine;
+
 /// Entries that the script lets the machine have.
 const FULL: u64 = 600;
 /// Name of a plan, its path, and how the path is called.
@@ -14,14 +14,6 @@ const PLANS: [(&str, &str, &str); 2] = [
     ("snat", "nat = \"snat\"", "routed,nat=snat"),
     ("flow", "flowtable = \"on\"", "routed,flowtable=on"),
 ];
-
-/// Writes what the script reads.
-pub(crate) fn plans(dir: &Path) {
-    for (name, path, _) in PLANS {
-        let text = format!("[traffic]\nframe_sizes = [128]\n[[path]]\nkind = \"routed\"\n{path}\n");
-        fs::write(dir.join(name).with_extension("toml"), text).unwrap();
-    }
-}
 
 fn read(out: &Path, name: &str) -> Value {
     let text = fs::read_to_string(out.join(name).with_extension("json")).unwrap();
@@ -37,8 +29,20 @@ fn equal(counts: &Value) {
     }
 }
 
-/// Looks at what it left.
-pub(crate) fn judge(out: &Path) {
+#[test]
+fn tables_of_connections() {
+    let Some(machine) = Machine::enter() else {
+        return;
+    };
+    for (name, path, _) in PLANS {
+        let text = format!("[traffic]\nframe_sizes = [128]\n[[path]]\nkind = \"routed\"\n{path}\n");
+        machine.write(&format!("{name}.toml"), &text);
+    }
+    machine.play(include_str!("stateful.sh")).assert_code(0);
+    judge(&machine.out());
+}
+
+fn judge(out: &Path) {
     for (name, _, path) in PLANS {
         let report = read(out, name);
         assert_eq!(report["path"], path);

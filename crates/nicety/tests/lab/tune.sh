@@ -1,20 +1,11 @@
 # Runs in the lab: settings of an 82576 under a transaction. Every line printed is asserted.
-set -eu
-PATH=$PATH:/usr/sbin:/sbin
-out=$1
-state=$out/state
+. ./common.sh
+state=$own/state
 
 link_up() {
-    tries=0
-    until [ "$(cat /sys/class/net/$1/speed 2>/dev/null)" = 1000 ]; do
-        tries=$((tries + 1))
-        [ $tries -lt 600 ] || { echo "no link of $1"; exit 1; }
-        sleep 0.1
-    done
+    wait_for "link of $1" '[ "$(cat /sys/class/net/'"$1"'/speed)" = 1000 ]'
 }
-ip link set eth1 up
-ip link set eth0 up
-link_up eth0
+links eth0 eth1
 modprobe br_netfilter
 
 # A plan as nicety tune plan --json writes it; its changes are the lines on standard input.
@@ -56,21 +47,21 @@ show >$out/before
 cat $out/before
 
 echo "apply"
-nicety tune apply $out/plan.json --state $state --confirm-within 300s >$out/said
+nicety tune apply $out/plan.json --state $state --for 300s >$out/said
 link_up eth0
-nicety tune confirm --state $state
-nicety tune verify --state $state >$out/verified && grep -c ': holds: ' $out/verified
+nicety tune apply --confirm --state $state
+nicety tune status --state $state --format csv >$out/status && grep -c ',holds,' $out/status
 show
 
 echo "interrupts"
 nicety tune apply $out/irq.json --state $state >>$out/said
-nicety tune confirm --state $state
+nicety tune apply --confirm --state $state
 show | tail -2
 # Kept by name, found again under whatever number it has.
 mkdir -p $out/root/proc
 nicety tune persist --dry-run --transaction 2 --state $state | grep -A3 '"what": "interrupt"' | tr -d ' '
-nicety tune rollback --state $state
-nicety tune rollback --state $state
+nicety tune undo --state $state
+nicety tune undo --state $state
 link_up eth0
 show | diff $out/before - && echo "as before"
 
@@ -88,21 +79,16 @@ show | diff $out/before - && echo "as before"
     change '"channels","interface":"eth0","side":"combined"' 2 1
 } | plan >$out/channels.json
 nicety tune apply $out/channels.json --state $state >>$out/said
-nicety tune confirm --state $state
+nicety tune apply --confirm --state $state
 ethtool -l eth0 | sed -n 's/^Combined:[[:blank:]]*/channels /p' | tail -1
-nicety tune rollback --state $state
+nicety tune undo --state $state
 ethtool -l eth0 | sed -n 's/^Combined:[[:blank:]]*/channels /p' | tail -1
 link_up eth0
 
 # Nobody confirms a change of the ring.
 change '"ring","interface":"eth0","side":"rx"' 256 512 | plan >$out/ring.json
-nicety tune apply $out/ring.json --state $state --confirm-within 1s >>$out/said
-tries=0
-until nicety tune history -v --state $state | grep -q '^5 rolled-back (not confirmed in time)'; do
-    tries=$((tries + 1))
-    [ $tries -lt 300 ] || { echo "no rollback"; exit 1; }
-    sleep 0.1
-done
+nicety tune apply $out/ring.json --state $state --for 1s >>$out/said
+wait_for "the way back" "nicety tune status -v --state $state | grep -q '^5 rolled-back (not confirmed in time)'"
 link_up eth0
 show | head -1
 
@@ -111,20 +97,16 @@ show | head -1
 echo "irqbalance"
 line=$(irq eth0-rx-0)
 change "\"irq-affinity\",\"irq\":$line" "$(cat /proc/irq/$line/smp_affinity_list)" 1 | plan >$out/irq.json
-irqbalance --foreground --interval=1 --banirq=$line >$out/irqbalance 2>&1 &
+stdbuf -oL irqbalance --debug --interval=1 --banirq=$line >$out/irqbalance 2>&1 &
 balancer=$!
-tries=0
-until nicety inspect --json | grep -q '"irqbalance": true'; do
-    tries=$((tries + 1))
-    [ $tries -lt 100 ] || { echo "irqbalance is not seen: $(tail -1 $out/irqbalance)"; break; }
-    sleep 0.1
-done
+wait_for "irqbalance" "nicety inspect --json | grep -q '\"irqbalance\": true'"
 nicety tune apply $out/irq.json --state $state >>$out/said
-nicety tune confirm --state $state
-# Several of its rounds.
-sleep 4
+nicety tune apply --confirm --state $state
+rounds() { grep -c '^Package ' $out/irqbalance || true; }
+had=$(rounds)
+wait_for "several of its rounds" '[ "$(rounds)" -ge $((had + 3)) ]'
 kill -0 $balancer && echo "it runs"
-nicety tune verify --state $state | sed "s/IRQ $line/IRQ N/"
+nicety tune status --state $state --format csv | sed -n "s/^settings,IRQ $line CPUs,.*,\([^,]*\),holds,.*/IRQ N CPUs: \1 holds/p"
 kill $balancer
 wait $balancer 2>/dev/null || true
-nicety tune rollback --state $state
+nicety tune undo --state $state

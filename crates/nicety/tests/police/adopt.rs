@@ -7,17 +7,16 @@ mod roots;
 
 use std::fs;
 
-use rustix::process::Signal;
+use replace::anew;
 
-use crate::harness::alone;
 use crate::uplink::{POLICY, THEIRS, Uplink};
 
-/// What is at the port, without counters.
+/// What is at the port, without counters and without the numbers that the kernel gives to tables of u32.
 const SHOWN: &str = "tc qdisc show dev a1; tc qdisc show dev theirs; tc filter show dev a1 parent ffff: | \
-    sed 's/index [0-9]* ref [0-9]* bind [0-9]*//; s/installed.*//'; ip -o link show type ifb | cut -d: -f2";
+    sed 's/index [0-9]* ref [0-9]* bind [0-9]*//; s/installed.*//; s/ 80[0-9a-f]/ 800/g'; ip -o link show type ifb | cut -d: -f2";
 
-fn limited(test: &str) -> Option<Uplink> {
-    let uplink = Uplink::new(test)?;
+fn limited() -> Option<Uplink> {
+    let uplink = Uplink::new()?;
     uplink.lab.sh(THEIRS);
     Some(uplink)
 }
@@ -28,15 +27,9 @@ fn adopting() -> String {
 
 #[test]
 fn a_limit_of_another_program_is_named() {
-    let _alone = alone();
-    let Some(uplink) = limited("a_limit_of_another_program_is_named") else {
-        return;
-    };
-    let policy = uplink.path("policy.toml");
-    let policy = policy.to_str().unwrap();
-    let refused = uplink.police(&["run", policy]).run();
-    refused.assert_code(2);
-    let line = refused.only_line();
+    let Some(uplink) = limited() else { return };
+    let refused = uplink.run_with(POLICY);
+    let line = refused.assert_code(2).only_line();
     let wanted = "tenant \"a\": tc limits a1 to 6mbit already; write adopt = \"cap\" to share below that, \
                   or remove it: tc qdisc del dev a1 ingress";
     assert!(line.ends_with(wanted), "{line}");
@@ -46,30 +39,15 @@ fn a_limit_of_another_program_is_named() {
         "tc filter del dev a1 parent ffff: prio 50
          tc filter add dev a1 parent ffff: protocol ip prio 50 u32 match u32 0 0 action mirred egress redirect dev theirs",
     );
-    fs::write(policy, adopting()).unwrap();
-    let refused = uplink.police(&["run", policy]).run();
-    refused.assert_code(2);
-    let line = refused.only_line();
-    assert!(
-        line.contains("a u32 filter of priority 50 takes only some frames; remove them"),
-        "{line}"
-    );
-    fs::write(policy, POLICY.replace("period", "adopt = \"keep\"\nperiod")).unwrap();
-    let refused = uplink.police(&["run", policy]).run();
-    refused.assert_code(2);
-    let line = refused.only_line();
-    assert!(
-        line.contains("adopt = \"keep\" is unknown; write \"cap\" to share below"),
-        "{line}"
-    );
+    let refused = uplink.run_with(&adopting());
+    refused.refused_for("a u32 filter of priority 50 takes only some frames; remove them");
+    let refused = uplink.run_with(&POLICY.replace("period", "adopt = \"keep\"\nperiod"));
+    refused.refused_for("adopt = \"keep\" is unknown; write \"cap\" to share below");
 }
 
 #[test]
 fn a_port_is_shared_below_the_limit_of_another_program() {
-    let _alone = alone();
-    let Some(uplink) = limited("a_port_is_shared_below_the_limit_of_another_program") else {
-        return;
-    };
+    let Some(uplink) = limited() else { return };
     fs::write(uplink.path("policy.toml"), adopting()).unwrap();
     let before = uplink.lab.sh(SHOWN);
     let mut daemon = uplink.daemon(&[]);
@@ -77,13 +55,7 @@ fn a_port_is_shared_below_the_limit_of_another_program() {
     uplink.until(&mut daemon, "the adopted limit", |[a, ..]| {
         (5.0..6.3).contains(&a)
     });
-    assert!(
-        daemon
-            .stderr()
-            .contains("port a1: tc limits it to 6mbit; it shares below that"),
-        "{}",
-        daemon.stderr()
-    );
+    daemon.assert_err("port a1: tc limits it to 6mbit; it shares below that");
     // b wants everything: a has less than its share of it, and no more than theirs.
     let b = uplink.flood("b");
     uplink.until(&mut daemon, "what a leaves", |[a, b, _]| {
@@ -97,9 +69,7 @@ fn a_port_is_shared_below_the_limit_of_another_program() {
     uplink.until(&mut daemon, "their lower limit", |[a, ..]| {
         (2.0..3.2).contains(&a)
     });
-    uplink.lab.sh(&format!(
-        "tc qdisc del dev a1 ingress; ip link del theirs; {THEIRS}"
-    ));
+    uplink.lab.sh(&anew(6, 50));
     uplink.until(&mut daemon, "their new limit", |[a, ..]| {
         (5.0..6.3).contains(&a)
     });
@@ -110,42 +80,29 @@ fn a_port_is_shared_below_the_limit_of_another_program() {
     // They take it away: the link alone limits it.
     uplink.lab.sh("tc filter del dev a1 parent ffff: prio 50");
     uplink.until(&mut daemon, "no limit of theirs", |[a, ..]| a > 8.0);
-    assert!(
-        daemon
-            .stderr()
-            .contains("what another program had limited it to is gone"),
-        "{}",
-        daemon.stderr()
-    );
-    uplink.lab.sh(&format!(
-        "ip link del theirs; tc qdisc del dev a1 ingress; {THEIRS}"
-    ));
+    daemon.assert_err("what another program had limited it to is gone");
+    uplink.lab.sh(&anew(6, 50));
     uplink.until(&mut daemon, "their limit again", |[a, ..]| {
         (5.0..6.3).contains(&a)
     });
 
     drop((a, b));
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     assert_eq!(uplink.lab.sh(SHOWN), before);
 }
 
 #[test]
 fn rewrites_and_kills_leave_their_limit_as_it_is() {
-    let _alone = alone();
-    let Some(uplink) = limited("rewrites_and_kills_leave_their_limit_as_it_is") else {
-        return;
-    };
+    let Some(uplink) = limited() else { return };
     fs::write(uplink.path("policy.toml"), adopting()).unwrap();
     let before = uplink.lab.sh(SHOWN);
     for round in 0..6 {
         let daemon = uplink.daemon(&[]);
-        let again = format!("tc qdisc del dev a1 ingress; ip link del theirs; {THEIRS}");
+        let again = anew(6, 50);
         if round % 2 == 0 {
             uplink.lab.sh(&again);
         }
-        daemon.signal(Signal::KILL);
-        daemon.wait();
+        daemon.kill();
         if round % 3 == 0 {
             uplink.lab.sh(&again);
         }

@@ -17,11 +17,12 @@ mod web;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use nicety_testkit::etcd::{Etcd, Options};
+use nicety_testkit::etcd::Etcd;
 use rustix::process::Signal;
 
-use crate::harness::{alone, root};
-use servers::{Servers, alertmanager, has, name};
+use crate::cluster::stage::etcd;
+use crate::harness::{as_root, installed, skip};
+use servers::{Servers, alertmanager, name};
 use stage::{Host, Stage};
 
 const PLAIN: &str = "
@@ -67,44 +68,26 @@ const CUT: &str = "nft 'add table inet cut; \
     add chain inet cut out { type filter hook output priority 0; }; \
     add rule inet cut out tcp dport 2379 drop'";
 
+/// Another program's own in the place of the limit, before the daemon has set that again.
+pub const CLSACT: &str =
+    "until tc qdisc del dev b1 ingress; tc qdisc add dev b1 clsact 2>/dev/null; do :; done";
+
 /// How long nothing may fire before anything happens: longer than every `for`, but that of a port that is away.
 const CALM: Duration = Duration::from_secs(12);
 
 #[test]
 fn every_alert_is_raised_by_its_cause_and_ends_with_it() {
-    const NAME: &str = "every_alert_is_raised_by_its_cause_and_ends_with_it";
-    let _alone = alone();
-    if !root() {
-        println!("SKIP {NAME}: only root may join namespaces of two hosts");
+    if !as_root("only root may join namespaces of two hosts") {
         return;
     }
-    for (there, program, package) in [
-        (has("prometheus"), "prometheus", "prometheus"),
-        (
-            alertmanager().is_some(),
-            "prometheus-alertmanager",
-            "prometheus-alertmanager",
-        ),
-    ] {
-        if !there {
-            println!("SKIP {NAME}: no {program} here; on Debian: apt-get install {package}");
-            return;
-        }
+    if !installed("prometheus", "prometheus") {
+        return;
     }
-    let members = 1;
-    let etcd = match Etcd::start(Options {
-        members,
-        ..Options::default()
-    }) {
-        Ok(etcd) => etcd,
-        Err(skip) => {
-            println!("SKIP {NAME}: {}", skip.0);
-            return;
-        }
-    };
-    // The prefix is known, so that no grant waits for the end of what an older etcd may have granted.
-    etcd.told(&["put", "/test/schema", "nicety cluster 1"])
-        .unwrap();
+    if alertmanager().is_none() {
+        skip("no Alertmanager here; on Debian: apt-get install prometheus-alertmanager");
+        return;
+    }
+    let Some(etcd) = etcd(1) else { return };
     let dir = tempfile::tempdir().unwrap();
     let mut stage = begin(&etcd, dir.path());
     calm(&stage);
@@ -124,15 +107,22 @@ fn every_alert_is_raised_by_its_cause_and_ends_with_it() {
             *count = 1;
         }
     }
+    firings.retain(|name, _| !is_by_machine(name));
     let once = |name: &&str| ((*name).to_owned(), 1);
     let wanted: BTreeMap<String, usize> = ALL.iter().map(once).collect();
-    assert_eq!(firings, wanted);
+    if firings != wanted {
+        stage.fail(&format!("fired: {firings:#?}, wanted: {wanted:#?}"));
+    }
     told(&stage);
     for host in [&mut stage.plain, &mut stage.member] {
         let daemon = host.daemon.take().unwrap();
-        daemon.signal(Signal::TERM);
-        daemon.wait().assert_code(0);
+        daemon.stop();
     }
+}
+
+/// A daemon that gets no CPU says so rightly. That one which does is not said to stall was seen while all was well.
+fn is_by_machine(name: &str) -> bool {
+    name.starts_with("Stalled ")
 }
 
 const STALE: &str = "ClusterStale member";
@@ -220,7 +210,7 @@ fn cut_off_and_changed(stage: &mut Stage) {
     stage.member.sh(CUT);
     // Another program puts its own in the place of the limit.
     let host = &stage.plain;
-    host.sh("tc qdisc del dev b1 ingress && tc qdisc add dev b1 clsact");
+    host.sh(CLSACT);
     stage.until_raised("a port is without a limit", &[unlimited]);
     host.sh("tc qdisc del dev b1 clsact");
     stage.until_ended("the port has its limit again", &[unlimited]);
@@ -275,6 +265,9 @@ fn told(stage: &Stage) {
                 let critical = labels["severity"] == "critical";
                 let path = if critical { "/pager" } else { "/team" };
                 assert_eq!(message.path, path, "{message:#?}");
+                if is_by_machine(&name(labels)) {
+                    continue;
+                }
                 // One that joins a group and ends before its next message is told with its end alone.
                 told.insert(name(labels));
                 if alert["status"] == "resolved" {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::harness::{Call, Ended, Running, alone, nicety, once, open_dir, root};
+use crate::harness::{Call, Ended, Running, as_root, nicety, open_dir};
 use crate::lab::Lab;
 use crate::page::blocks;
 
@@ -45,7 +45,7 @@ struct Follower<'a> {
 impl Follower<'_> {
     fn call(&self, words: &[&str], more: &[&str]) -> Call {
         let call = nicety(words.iter().chain(more)).dir(self.dir);
-        self.lab.inside(call.limit(Duration::from_secs(120)))
+        self.lab.inside(call.limit(Duration::from_secs(600)))
     }
 
     fn stop(&mut self) {
@@ -79,7 +79,7 @@ impl Follower<'_> {
         let state = ["--state", state.to_str().unwrap()];
         match words.as_slice() {
             ["police", "run", .., "--dry-run"] => {
-                let more = [&state[..], &["--periods", "1"]].concat();
+                let more = [&state[..], &["--count", "1"]].concat();
                 let ended = self.call(&words, &more).run();
                 assert!(
                     ended.assert_code(0).stdout.starts_with("period 1: "),
@@ -90,7 +90,7 @@ impl Follower<'_> {
                 self.stop();
                 let recorded = words.contains(&"--out");
                 let more = match recorded {
-                    true => [&state[..], &["--periods", "3"]].concat(),
+                    true => [&state[..], &["--count", "3"]].concat(),
                     false => state.to_vec(),
                 };
                 let mut running = self.call(&words, &more).start();
@@ -107,7 +107,7 @@ impl Follower<'_> {
                 let channel = self.dir.join("blue.sock");
                 self.until(&words, &["--channel", channel.to_str().unwrap()], shown);
             }
-            ["vf", "pacing", "tap0"] => {
+            ["port", "pacing", "tap0"] => {
                 let flood =
                     "exec timeout 30 dd if=/dev/zero bs=1400 >/dev/udp/192.0.2.9/9 2>/dev/null";
                 self.lab.sh(&format!("bash -c '{flood}' >/dev/null & echo"));
@@ -121,19 +121,11 @@ impl Follower<'_> {
 
 #[test]
 fn the_page_about_sharing_a_link() {
-    let _alone = alone();
-    let test = "the_page_about_sharing_a_link";
-    if !once(test) {
-        return;
-    }
-    if !root() {
-        println!("SKIP {test}: the page is for root");
+    if !as_root("the page is for root") {
         return;
     }
     let dir = open_dir();
-    let Some(lab) = Lab::with(test, SETUP) else {
-        return;
-    };
+    let Some(lab) = Lab::with(SETUP) else { return };
     let before = lab.state();
     let mut follower = Follower {
         lab,

@@ -5,10 +5,9 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Call, Ended, NICETY, alone, call, root};
+use crate::harness::{Call, Ended, NICETY, as_root, call, skip};
 use crate::uplink::Uplink;
 
 /// An operator: a user who is not root, a directory that is his, and a copy of the program.
@@ -21,12 +20,11 @@ const UID: u32 = 65534;
 
 impl Operator {
     /// With a program that has this capability.
-    fn new(test: &str, capability: Option<&str>) -> Option<Self> {
-        if !root() {
-            println!("SKIP {test}: only root gives a program capabilities");
+    fn new(capability: Option<&str>) -> Option<Self> {
+        if !as_root("only root gives a program capabilities") {
             return None;
         }
-        let uplink = Uplink::new(test)?;
+        let uplink = Uplink::new()?;
         fs::set_permissions(uplink.dir.path(), Permissions::from_mode(0o711)).unwrap();
         let (program, home) = (uplink.path("nicety-net"), uplink.path("home"));
         fs::copy(NICETY, &program).unwrap();
@@ -49,7 +47,7 @@ impl Operator {
                 },
             );
             if !said.is_empty() {
-                println!("SKIP {test}: setcap: {said}");
+                skip(format_args!("setcap: {said}"));
                 return None;
             }
         }
@@ -77,16 +75,14 @@ impl Operator {
 
 #[test]
 fn cap_net_admin_is_enough_to_limit_and_to_share() {
-    let _alone = alone();
-    let test = "cap_net_admin_is_enough_to_limit_and_to_share";
-    let Some(operator) = Operator::new(test, Some("cap_net_admin+ep")) else {
+    let Some(operator) = Operator::new(Some("cap_net_admin+ep")) else {
         return;
     };
     let before = operator.uplink.lab.state();
     let state = operator.state("state");
     let limit = |max: &str| {
         let words = [
-            "vf", "limit", "a1", "--max", max, "--verify", "0s", "--state", &state,
+            "port", "limit", "a1", max, "--verify", "0s", "--state", &state,
         ];
         operator.call(&words).run()
     };
@@ -102,7 +98,7 @@ fn cap_net_admin_is_enough_to_limit_and_to_share() {
     let words = ["police", "run", policy.to_str().unwrap(), "--state", &state];
     let mut daemon = operator
         .call(&words)
-        .limit(std::time::Duration::from_secs(60))
+        .limit(std::time::Duration::from_secs(240))
         .start();
     let shown = Path::new(&state).join("state.json");
     let periods = || -> Option<u64> {
@@ -112,8 +108,7 @@ fn cap_net_admin_is_enough_to_limit_and_to_share() {
     daemon.until("two periods", |_| periods() >= Some(2));
     let qdiscs = operator.uplink.lab.sh("tc qdisc show");
     assert_eq!(qdiscs.matches("tbf 6e63:").count(), 3, "{qdiscs}");
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     operator.uplink.lab.assert_state(&before);
 }
 
@@ -129,33 +124,31 @@ fn refused(ended: &Ended, what: &str) {
 
 #[test]
 fn without_capabilities_nothing_is_changed() {
-    let _alone = alone();
-    let Some(operator) = Operator::new("without_capabilities_nothing_is_changed", None) else {
+    let Some(operator) = Operator::new(None) else {
         return;
     };
     let before = operator.uplink.lab.state();
     let state = operator.state("state");
     let ended = operator
-        .call(&["vf", "limit", "a1", "--max", "5mbit", "--state", &state])
+        .call(&["port", "limit", "a1", "5mbit", "--state", &state])
         .run();
     refused(&ended, "changing a1 rate");
     assert!(ended.stderr.contains("sudo"), "{}", ended.stderr);
     let policy = operator.uplink.path("policy.toml");
     let words = ["police", "run", policy.to_str().unwrap(), "--state", &state];
     refused(&operator.call(&words).run(), "police run");
-    operator.call(&["vf", "list"]).run().assert_code(0);
+    operator
+        .call(&["port", "list", "--window", "0s"])
+        .run()
+        .assert_code(0);
     operator.call(&["inspect", "--json"]).run().assert_code(0);
     operator.uplink.lab.assert_state(&before);
 }
 
 /// As root of a container that was started without the capability.
 #[test]
-fn what_waits_to_be_undone_waits_for_somebody_with_rights() {
-    let _alone = alone();
-    let test = "what_waits_to_be_undone_waits_for_somebody_with_rights";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+fn what_waits_to_be_undone_waits_for_somebody_with_rights_as_any_user() {
+    let Some(uplink) = Uplink::new() else { return };
     let before = uplink.lab.state();
     let state = uplink.path("state").to_str().unwrap().to_owned();
     let with = |words: &[&str]| uplink.lab.inside(call(Path::new(NICETY), words));
@@ -170,29 +163,26 @@ fn what_waits_to_be_undone_waits_for_somebody_with_rights() {
     };
 
     let limit = [
-        "vf", "limit", "a1", "--max", "5mbit", "--verify", "0s", "--state", &state,
+        "port", "limit", "a1", "5mbit", "--verify", "0s", "--state", &state,
     ];
     refused(&without(&limit), "changing a1 rate");
     with(&limit).run().assert_code(0);
-    let back = ["tune", "rollback", "1", "--state", &state];
+    let back = ["tune", "undo", "1", "--state", &state];
     let ended = without(&back);
     refused(&ended, "transaction 1 cannot be undone: changing a1 rate");
-    assert!(
-        ended.stderr.contains("--cap-add NET_ADMIN"),
-        "{}",
-        ended.stderr
-    );
+    ended.assert_err("--cap-add NET_ADMIN");
     with(&back).run().assert_code(0);
     uplink.lab.assert_state(&before);
 
     let (state, policy) = (uplink.path("police"), uplink.path("policy.toml"));
     let state = state.to_str().unwrap();
     let run = ["police", "run", policy.to_str().unwrap(), "--state", state];
-    let mut daemon = with(&run).limit(std::time::Duration::from_secs(60)).start();
+    let mut daemon = with(&run)
+        .limit(std::time::Duration::from_secs(240))
+        .start();
     let limited = || uplink.lab.sh("tc qdisc show").matches("tbf 6e63:").count() == 3;
     daemon.until("limits", |_| limited());
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     let restore = ["police", "restore", "--state", state];
     refused(&without(&restore), "police restore");
     assert!(limited(), "the limits stay");

@@ -1,4 +1,4 @@
-//! `nicety vf` and `nicety police` on namespaces of their own.
+//! `nicety port` and `nicety police` on namespaces of their own.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

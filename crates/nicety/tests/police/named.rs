@@ -5,13 +5,12 @@ mod total;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nicety_host::child;
 use rustix::process::Signal;
 
-use crate::harness::{alone, nicety};
+use crate::harness::{Ends, nicety, ready, skip};
 use stage::{Host, Libvirt};
 
 const FIRST: &str = "<interface type='ethernet'><mac address='52:54:00:00:00:01'/><model type='virtio'/></interface>";
@@ -25,15 +24,13 @@ fn policy(tenants: &[&str]) -> String {
         .enumerate()
         .map(|(number, ports)| format!("[[tenant]]\nname = \"t{number}\"\nports = [{ports}]\n"));
     let tenants: String = tenants.collect();
-    format!("[link]\ncapacity = \"100mbit\"\nadopt = \"cap\"\nperiod = \"500ms\"\n{tenants}")
+    format!("[link]\ncapacity = \"100mbit\"\nadopt = \"cap\"\nperiod = \"200ms\"\n{tenants}")
 }
 
 #[test]
 fn a_machine_of_libvirt_is_followed() {
-    let _alone = alone();
-    let test = "a_machine_of_libvirt_is_followed";
-    let Some(host) = Host::new(test) else { return };
-    let Some(mut libvirt) = Libvirt::new(test, &host) else {
+    let Some(host) = Host::new() else { return };
+    let Some(mut libvirt) = Libvirt::new(&host) else {
         return;
     };
     libvirt.define("web 01", &format!("{FIRST}{SECOND}"));
@@ -49,7 +46,7 @@ fn a_machine_of_libvirt_is_followed() {
     strict.assert_code(2);
     assert!(
         strict.only_line().ends_with(
-            "tenant \"t0\": libvirt:web 01/net0 is no port now: the domain \"web 01\" is shut off; its limit \
+            "tenant \"t0\": libvirt:web 01/net0 does not resolve to an interface: the domain \"web 01\" is shut off; its limit \
              comes when it starts; or start without --strict, which waits for it"
         ),
         "{strict:?}"
@@ -64,7 +61,7 @@ fn a_machine_of_libvirt_is_followed() {
         daemon.until(line, |daemon| daemon.stderr().contains(line));
     }
     assert_eq!(host.port(0), (String::new(), 0));
-    let explained = host.police(&["explain", "t1"]).run();
+    let explained = host.police(&["status", "t1"]).run();
     assert_eq!(
         explained.assert_code(0).stdout,
         "t1: none of its ports can be limited now; port libvirt:nobody/net0 waits: libvirt has no domain \"nobody\"; correct the name, see virsh list --all\n"
@@ -79,13 +76,9 @@ fn a_machine_of_libvirt_is_followed() {
     daemon.until("the interfaces in the status", |_| {
         host.port(0).0 == "vnet0" && host.port(1).0 == "mytap" && host.port(0).1 > 0
     });
-    assert!(
-        daemon
-            .stderr()
-            .contains("port libvirt:web 01/net0 (vnet0) is back\n")
-    );
+    daemon.assert_err("port libvirt:web 01/net0 (vnet0) is back\n");
     for name in ["libvirt:web 01/net0", "vnet0"] {
-        let line = host.police(&["explain", name]).run();
+        let line = host.police(&["status", name]).run();
         let line = &line.assert_code(0).stdout;
         assert!(
             line.starts_with("libvirt:web 01/net0 (vnet0), a port of t0: "),
@@ -101,25 +94,13 @@ fn a_machine_of_libvirt_is_followed() {
     assert!(row.is_some(), "{table}");
 
     // Commands take names too.
-    let stats = host
-        .inside(nicety([
-            "vf",
-            "stats",
-            "libvirt:web 01/net0",
-            "--over",
-            "100ms",
-        ]))
-        .run();
+    let name = "libvirt:web 01/net0";
+    let stats = nicety(["port", "list", name, "--window", "100ms"]);
+    let stats = host.inside(stats).run();
     assert!(stats.assert_code(0).stdout.contains("vnet0"), "{stats:?}");
     assert_eq!(stats.stderr, "libvirt:web 01/net0 is vnet0\n");
-    let none = host
-        .inside(nicety(["vf", "stats", "libvirt:nobody/net0"]))
-        .run();
-    none.assert_code(2);
-    assert_eq!(
-        none.only_line(),
-        "libvirt:nobody/net0 is no port now: libvirt has no domain \"nobody\"; correct the name, see virsh list --all"
-    );
+    let none = host.inside(nicety(["port", "list", "libvirt:nobody/net0"]));
+    none.run().refused("libvirt:nobody/net0 does not resolve to an interface: libvirt has no domain \"nobody\"; correct the name, see virsh list --all");
 
     // An interface that is plugged in, and out again.
     let hot = FIRST.replace("01'/>", "03'/><target dev='hot0'/>");
@@ -137,46 +118,36 @@ fn a_machine_of_libvirt_is_followed() {
     assert_eq!(host.port(0).0, "vnet0");
 
     // What libvirt limits of what the machine receives is its own affair.
-    if tuned(test, &host, "--inbound 500,500,500") {
+    if tuned(&host, "--inbound 500,500,500") {
         let periods = || host.status()["periods"].as_u64().unwrap();
         let before = periods();
         daemon.until("three periods", |_| periods() > before + 3);
-        let explained = host.police(&["explain", "vnet0"]).run();
+        let explained = host.police(&["status", "vnet0"]).run();
         let line = &explained.assert_code(0).stdout;
         assert!(line.contains("its limit of "), "{line}");
     }
     // What it limits of what the machine sends is shared below.
-    if tuned(test, &host, "--outbound 500,500,500") {
+    if tuned(&host, "--outbound 500,500,500") {
         let limited = "port libvirt:web 01/net0 (vnet0): libvirt limits it to 4mbit";
-        daemon.until("the limit of libvirt", |daemon| {
-            daemon.stderr().contains(limited)
-        });
-        assert!(tuned(test, &host, "--outbound 0"));
+        daemon.until_err(limited);
+        assert!(tuned(&host, "--outbound 0"));
         let gone = "what another program had limited it to is gone";
-        daemon.until("no limit of libvirt", |daemon| {
-            daemon.stderr().contains(gone)
-        });
+        daemon.until_err(gone);
     }
 
     // libvirtd is killed and starts again: the machine runs on, and so does its limit.
     libvirt.signal("KILL");
     host.police(&["poke"]).run().assert_code(0);
-    daemon.until("trouble with libvirt", |daemon| {
-        daemon.stderr().contains("names of libvirt: virsh: ")
-    });
+    daemon.until_err("names of libvirt: virsh: ");
     assert_eq!(host.port(0).0, "vnet0");
     libvirt.start();
     host.police(&["poke"]).run().assert_code(0);
-    daemon.until("libvirt again", |daemon| {
-        daemon.stderr().contains("names of libvirt: told again\n")
-    });
+    daemon.until_err("names of libvirt: told again\n");
     // It hangs: periods go on, and what was told last holds.
     libvirt.signal("STOP");
     host.police(&["poke"]).run().assert_code(0);
     let before = host.status()["periods"].as_u64().unwrap();
-    daemon.until("libvirt that hangs", |daemon| {
-        daemon.stderr().contains("names of libvirt: virsh has not answered within 5 s; see systemctl status libvirtd; ports stay as they were told last\n")
-    });
+    daemon.until_err("names of libvirt: virsh has not answered within 5 s; see systemctl status libvirtd; ports stay as they were told last\n");
     daemon.until("periods while libvirt hangs", |_| {
         let status = host.status();
         let trouble = status["names"][0]["trouble"].as_str();
@@ -197,13 +168,12 @@ fn a_machine_of_libvirt_is_followed() {
     assert_ne!(host.port(0).0, "vnet0");
 
     let interface = host.port(0).0;
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     assert!(!host.is_limited(&interface) && !host.is_limited("mytap"));
 }
 
 /// Has libvirt limit the machine itself; false, and a line that says so, where this kernel has nothing to do it with.
-fn tuned(test: &str, host: &Host, words: &str) -> bool {
+fn tuned(host: &Host, words: &str) -> bool {
     let said = host.sh(&format!(
         "virsh --quiet domiftune 'web 01' vnet0 --live {words} 2>&1 || true"
     ));
@@ -215,7 +185,7 @@ fn tuned(test: &str, host: &Host, words: &str) -> bool {
                 .next()
                 .and_then(|why| why.lines().next());
             let why = why.unwrap_or_default();
-            println!("SKIP {test}, domiftune {words}: {why}");
+            skip(format_args!("domiftune {words}: {why}"));
             false
         }
         why => panic!("{why}"),
@@ -243,19 +213,19 @@ read end
 
 #[test]
 fn ports_of_open_vswitch_proxmox_and_pods_are_found() {
-    let _alone = alone();
-    let test = "ports_of_open_vswitch_proxmox_and_pods_are_found";
-    let Some(host) = Host::new(test) else { return };
+    let Some(host) = Host::new() else { return };
     for program in ["/usr/sbin/ovs-vswitchd", "/usr/bin/ovs-vsctl"] {
         if !Path::new(program).exists() {
-            println!("SKIP {test}: there is no {program}; apt install openvswitch-switch");
+            skip(format_args!(
+                "there is no {program}; apt install openvswitch-switch"
+            ));
             return;
         }
     }
     let dir = host.dir.path().to_str().unwrap().to_owned();
     let _switch = switch(&host, &dir);
     // What a host of Proxmox and a node of Kubernetes have.
-    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../names/tests");
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../police/tests");
     let recorded = recorded.display();
     host.sh(&format!(
         "umask 022; cp -r {recorded}/pve/* /etc/pve/; cp {recorded}/cni/* /var/lib/cni/results/
@@ -339,15 +309,10 @@ fn ports_of_open_vswitch_proxmox_and_pods_are_found() {
         "{vsctl} set Interface v1 {id} -- remove Interface v3 external_ids iface-id"
     ));
     host.police(&["poke"]).run().assert_code(0);
-    daemon.until("two names of one port", |daemon| {
-        daemon
-            .stderr()
-            .contains("waits: it is v1, which is ovs:v1 too; remove one of them from the policy\n")
-    });
+    daemon.until_err("waits: it is v1, which is ovs:v1 too; remove one of them from the policy\n");
 
     // Killed: the next one, with a smaller policy, puts back what was found at the others.
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     assert!(host.is_limited("tap101i1"));
     host.sh(&format!(
         "{vsctl} remove Interface v1 external_ids iface-id"
@@ -356,24 +321,14 @@ fn ports_of_open_vswitch_proxmox_and_pods_are_found() {
     let _ = fs::remove_file(host.path("state/state.json"));
     let daemon = host.daemon(&smaller, with_switch);
     assert!(!host.is_limited("tap101i1") && host.is_limited("veth102i0"));
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     for port in ["v1", "v2", "v3", "veth102i0", "veth5d2a91c7"] {
         assert!(!host.is_limited(port), "{port}");
     }
 }
 
-/// A process that ends with its input, or when it is dropped.
-struct Switch(Child);
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn switch(host: &Host, dir: &str) -> Switch {
+/// The switch, which ends with its input, or when it is dropped.
+fn switch(host: &Host, dir: &str) -> Ends {
     let script = host.path("switch.sh");
     fs::write(&script, SWITCH.replace('@', dir)).unwrap();
     let enter = host.enter();
@@ -382,23 +337,13 @@ fn switch(host: &Host, dir: &str) -> Switch {
         .args(&enter[1..])
         .arg("sh")
         .arg(&script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
-    let mut child = child::spawn(command).unwrap();
-    let mut said = String::new();
-    let stdout = child.stdout.take().unwrap();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut said).unwrap();
-    let switch = Switch(child);
-    assert_eq!(said, "ready\n", "the switch's setup failed");
-    switch
+        .stdin(Stdio::piped());
+    ready(command)
 }
 
 #[test]
 fn a_hook_ends_soon_whatever_the_daemon_does() {
-    let _alone = alone();
-    let Some(host) = Host::new("a_hook_ends_soon_whatever_the_daemon_does") else {
-        return;
-    };
+    let Some(host) = Host::new() else { return };
     let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/libvirt/qemu.d/nicety");
     // Its program is found where the package has it.
     let program = env!("CARGO_BIN_EXE_nicety");
@@ -425,16 +370,13 @@ fn a_hook_ends_soon_whatever_the_daemon_does() {
     host.sh("ip link add tap101i1 type veth peer name in101");
     let mut daemon = host.daemon(&policy(&["\"pve:101/net1\""]), |call| call);
     let said = "port pve:101/net1 waits: Proxmox has no guest 101 on this host; see qm list and pct list\n";
-    daemon.until("a guest that is not there", |daemon| {
-        daemon.stderr().contains(said)
-    });
+    daemon.until_err(said);
     host.sh("mkdir -p /etc/pve/qemu-server; echo net1: virtio >/etc/pve/qemu-server/101.conf");
     run("a daemon");
     daemon.until("the port", |_| host.is_limited("tap101i1"));
     daemon.signal(Signal::STOP);
     run("a daemon that stands still");
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     run("a daemon that was killed");
     // A daemon without names does not know the signal as others do: none is sent.
     host.police(&["restore"]).run().assert_code(0);
@@ -445,6 +387,5 @@ fn a_hook_ends_soon_whatever_the_daemon_does() {
         poked.assert_code(0).stderr,
         "the policy has no names; nothing to ask\n"
     );
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
 }

@@ -2,18 +2,14 @@
 
 use std::fs;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Running, alone, nicety};
+use crate::harness::{Running, nicety};
 use crate::uplink::{POLICY, Uplink};
 
 fn policy(key: &str) -> String {
     POLICY.replace("ports = \"a1\"", &format!("ports = \"a1\"\n{key}"))
 }
-
-/// As many datagrams of 18 bytes as the system sends.
-const SMALL: &str = "exec dd if=/dev/zero bs=18 >/dev/udp/192.0.2.99/9";
 
 /// The mean rate of the first limited tenant over some periods, once it is near its limit.
 fn mean(daemon: &mut Running, uplink: &Uplink, of: impl Fn(&Value) -> &Value) -> f64 {
@@ -37,72 +33,58 @@ fn mean(daemon: &mut Running, uplink: &Uplink, of: impl Fn(&Value) -> &Value) ->
 
 #[test]
 fn a_flood_of_small_packets_is_held_to_its_packets() {
-    let _alone = alone();
-    let test = "a_flood_of_small_packets_is_held_to_its_packets";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let before = uplink.lab.state();
     fs::write(uplink.path("policy.toml"), policy("max_pps = 2000")).unwrap();
     let mut daemon = uplink.daemon(&[]);
     let limits = || uplink.lab.sh("tc qdisc show");
-    let flood = uplink.start("a", SMALL);
+    let flood = uplink.send("a", "192.0.2.99", 18, 50);
     let sent = mean(&mut daemon, &uplink, |status| &status["packets"]);
     // A machine with other work may miss some; more than that, and a burst, never passes.
     assert!((1700.0..2040.0).contains(&sent), "{sent}");
     assert!(limits().contains("peakrate 24608Kbit"), "{}", limits());
 
     // It is killed: the limit stays, and the next one goes on.
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     assert!(limits().contains("peakrate 24608Kbit"), "{}", limits());
     let mut daemon = uplink.daemon(&[]);
     let sent = mean(&mut daemon, &uplink, |status| &status["packets"]);
     assert!((1700.0..2040.0).contains(&sent), "{sent}");
 
     // Without the key packets are not limited any more, and bits are.
-    let path = uplink.path("policy.toml");
-    fs::write(&path, POLICY).unwrap();
-    uplink.police(&["reload"]).run().assert_code(0);
+    uplink.reload_with(POLICY);
     daemon.until("no limit of packets", |_| !limits().contains("peakrate"));
     assert!(uplink.status().get("packets").is_none());
     drop(flood);
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     uplink.lab.assert_state(&before);
 }
 
 #[test]
 fn packets_that_come_are_limited_too_and_told() {
-    let _alone = alone();
-    let test = "packets_that_come_are_limited_too_and_told";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let before = uplink.lab.state();
     let dir = uplink.dir.path().to_str().unwrap();
     uplink.lab.sh(&crate::receive::FAR.replace("DIR", dir));
     let path = uplink.path("policy.toml");
     fs::write(&path, policy("rx_max_pps = 1000\nmax_pps = 3000")).unwrap();
-    let words = ["run", path.to_str().unwrap(), "--dry-run", "--periods", "1"];
-    let said = uplink.police(&words).run().assert_code(0).stdout.clone();
+    let words = ["run", path.to_str().unwrap(), "--dry-run", "--count", "1"];
+    let said = uplink.says(&words);
     assert!(said.contains("a1 (a): sends "), "{said}");
     assert!(said.contains(", at most 3000 packets/s\n"), "{said}");
     assert!(said.contains(", at most 1000 packets/s\n"), "{said}");
     let out = uplink.path("record");
     let mut daemon = uplink.daemon(&["--out", out.to_str().unwrap()]);
-    let _flood = uplink.start("u", "exec dd if=/dev/zero bs=18 >/dev/udp/192.0.2.11/9");
+    let _flood = uplink.send("u", "192.0.2.11", 18, 50);
     let come = mean(
         &mut daemon,
         &uplink,
         |status| &status["received"]["packets"],
     );
     assert!((850.0..1060.0).contains(&come), "{come}");
-    let table = uplink.police(&["status"]).run();
-    let table = &table.assert_code(0).stdout;
+    let table = uplink.says(&["status"]);
     assert!(table.contains("packets/s"), "{table}");
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     recorded(out.to_str().unwrap());
     drop(_flood);
     uplink.lab.assert_state(&before);
@@ -132,7 +114,7 @@ fn recorded(out: &str) {
             .all(|period| period["tenants"][1].get("packets").is_none())
     );
     assert!(record["summary"][0]["received_mean_pps"].as_f64() > Some(0.0));
-    let csv = report(&["--csv", "-"]);
+    let csv = report(&["--format", "csv"]);
     assert!(
         csv.starts_with("at_s,") && csv.lines().next().unwrap().ends_with(",received_limit_pps"),
         "{csv}"
@@ -144,12 +126,7 @@ fn recorded(out: &str) {
 
 #[test]
 fn numbers_of_packets_that_make_no_sense_are_refused() {
-    let _alone = alone();
-    let test = "numbers_of_packets_that_make_no_sense_are_refused";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
-    let path = uplink.path("policy.toml");
+    let Some(uplink) = Uplink::new() else { return };
     for (key, wanted) in [
         ("max_pps = 0", "max_pps = 0"),
         ("max_pps = -5", "max_pps = -5"),
@@ -161,10 +138,6 @@ fn numbers_of_packets_that_make_no_sense_are_refused() {
         ),
         ("max_pp = 5", "did you mean \"max_pps\"?"),
     ] {
-        fs::write(&path, policy(key)).unwrap();
-        let ended = uplink.police(&["run", path.to_str().unwrap()]).run();
-        ended.assert_code(2);
-        let line = ended.only_line();
-        assert!(line.contains(wanted), "{line}");
+        uplink.run_with(&policy(key)).refused_for(wanted);
     }
 }

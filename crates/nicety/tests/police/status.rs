@@ -2,19 +2,15 @@
 
 use std::fs;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::guests::{guest, with_guests};
-use crate::harness::{alone, nicety, root};
+use crate::harness::{nicety, words};
 use crate::uplink::Uplink;
 
 #[test]
 fn ports_are_explained_and_limits_shown() {
-    let _alone = alone();
-    let Some(uplink) = with_guests("ports_are_explained_and_limits_shown") else {
-        return;
-    };
+    let Some(uplink) = with_guests() else { return };
     let mut daemon = uplink.daemon(&[]);
     guest(&uplink, "a", &["limit", "3mbit"])
         .run()
@@ -22,8 +18,9 @@ fn ports_are_explained_and_limits_shown() {
     daemon.until("the soft limit", |_| {
         uplink.status()["decision"]["tenants"][0]["soft_bps"] == 3e6
     });
-    let table = uplink.police(&["status"]).run();
-    let table = &table.assert_code(0).stdout;
+    let told = uplink.police(&["status", "--json"]).run().json();
+    assert_eq!(told["decision"]["tenants"][0]["soft_bps"], 3e6, "{told}");
+    let table = uplink.says(&["status"]);
     let row = |name: &str| -> Vec<&str> {
         let row = table
             .lines()
@@ -41,8 +38,7 @@ fn ports_are_explained_and_limits_shown() {
         "{table}"
     );
 
-    let line = uplink.police(&["explain", "a1"]).run();
-    let line = &line.assert_code(0).stdout;
+    let line = uplink.says(&["status", "a1"]);
     assert!(line.starts_with("a1, a port of a: sends "), "{line}");
     assert!(
         line.contains(", its limit of 3.0 Mbit/s is not reached; a: "),
@@ -50,8 +46,8 @@ fn ports_are_explained_and_limits_shown() {
     );
     assert_eq!(line.lines().count(), 1);
     let json = |name: &str| -> Value {
-        let told = uplink.police(&["explain", name, "--json"]).run();
-        serde_json::from_str(&told.assert_code(0).stdout).unwrap()
+        let told = uplink.police(&["status", name, "--json"]).run();
+        told.json()
     };
     let (port, tenant) = (json("c1"), json("c"));
     assert_eq!((&port["schema"], &tenant["schema"]), (&1.into(), &1.into()));
@@ -66,7 +62,10 @@ fn ports_are_explained_and_limits_shown() {
     let state = uplink.path("state");
     let list = |words: &[&str]| {
         let more = ["--state", state.to_str().unwrap()];
-        let words = ["vf", "list"].iter().chain(words).chain(&more);
+        let words = ["port", "list", "--window", "0s"]
+            .iter()
+            .chain(words)
+            .chain(&more);
         let told = uplink.lab.inside(nicety(words)).run();
         told.assert_code(0).stdout.clone()
     };
@@ -77,25 +76,21 @@ fn ports_are_explained_and_limits_shown() {
         (&shared["hard_bps"], &shared["soft_bps"]),
         (&40e6.into(), &3e6.into())
     );
-    let table = list(&[]);
-    let columns = "interface kind max sent tenant hard soft";
+    let table = list(&["-v"]);
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(table.lines().any(|line| words(line) == columns), "{table}");
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    let is_there = |wanted: &str| table.lines().any(|line| words(line) == wanted);
+    assert!(is_there("port tenant hard soft"), "{table}");
+    assert!(is_there("a1 a 40.0 Mbit/s 3.0 Mbit/s"), "{table}");
+    daemon.stop();
 }
 
 #[test]
-fn a_state_directory_is_one_daemons_and_none_is_made_for_a_question() {
-    let _alone = alone();
-    let test = "a_state_directory_is_one_daemons_and_none_is_made_for_a_question";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+fn a_state_directory_is_one_daemons_and_none_is_made_for_a_question_as_any_user() {
+    let Some(uplink) = Uplink::new() else { return };
     let wrong = uplink.path("typo");
     for (words, code, part) in [
         (&["status"][..], 3, "no nicety police runs with"),
-        (&["explain", "a"], 3, "no nicety police runs with"),
+        (&["status", "a"], 3, "no nicety police runs with"),
         (&["reload"], 3, "no nicety police runs with"),
         (&["restore"], 2, "there is no directory "),
     ] {
@@ -115,21 +110,12 @@ fn a_state_directory_is_one_daemons_and_none_is_made_for_a_question() {
     )
     .unwrap();
     let state = uplink.path("state");
-    let pid = fs::read_to_string(uplink.path("a.pid")).unwrap();
-    let mut enter = vec!["nsenter", "-t", pid.trim(), "-n"];
-    if !root() {
-        enter.extend(["-U", "--preserve-credentials"]);
-    }
-    let other = [
-        "police",
-        "run",
-        policy.to_str().unwrap(),
-        "--periods",
-        "1",
-        "--state",
-        state.to_str().unwrap(),
-    ];
-    let second = nicety(other).below(enter).run();
+    let line = format!(
+        "police run {} --count 1 --state {}",
+        policy.display(),
+        state.display()
+    );
+    let second = nicety(words(&line)).below(uplink.enter("a")).run();
     second.assert_code(3);
     assert!(
         second.only_line().starts_with(
@@ -139,56 +125,37 @@ fn a_state_directory_is_one_daemons_and_none_is_made_for_a_question() {
         second.stderr
     );
     assert_eq!(uplink.status()["tenants"][0]["tenant"], "a");
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
 }
 
 #[test]
 fn a_start_that_fails_leaves_no_record() {
-    let _alone = alone();
-    let Some(uplink) = Uplink::new("a_start_that_fails_leaves_no_record") else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let (policy, out) = (uplink.path("policy.toml"), uplink.path("friday"));
-    let words = [
-        "run",
-        policy.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-    ];
+    let line = format!("run {} --out {}", policy.display(), out.display());
+    let words = words(&line);
     // Without any address the kernel takes all of them for good.
     uplink.lab.sh("ip link set lo up");
     let listen = ["--listen", "192.0.2.77:1"];
     let failed = uplink.police(&[&words[..], &listen].concat()).run();
     failed.assert_code(3);
     assert!(!out.exists());
-    let again = uplink.police(&[&words[..], &["--periods", "1"]].concat());
+    let again = uplink.police(&[&words[..], &["--count", "1"]].concat());
     again.run().assert_code(0);
     assert!(out.join("report.html").exists());
 }
 
 #[test]
 fn what_somebody_else_has_put_there_is_told_without_a_word_that_is_none() {
-    let _alone = alone();
-    let test = "what_somebody_else_has_put_there_is_told_without_a_word_that_is_none";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let daemon = uplink.daemon(&[]);
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     uplink
         .lab
         .sh("tc qdisc del dev b1 ingress; tc qdisc add dev b1 clsact");
     let restored = uplink.police(&["restore"]).run();
     restored.assert_code(1);
-    assert!(
-        restored
-            .stderr
-            .contains("port b1: there is a clsact of somebody else now, which is left alone\n"),
-        "{}",
-        restored.stderr
-    );
+    restored.assert_err("port b1: there is a clsact of somebody else now, which is left alone\n");
     assert!(!restored.stderr.contains("--force"));
     uplink.lab.sh("tc qdisc del dev b1 clsact");
 }

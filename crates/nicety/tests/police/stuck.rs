@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use nicety_host::child;
 use rustix::process::Signal;
 
-use crate::harness::{Running, alone};
+use crate::harness::skip;
 use crate::uplink::{POLICY, Uplink};
 
 /// A thread whose next request to the kernel hangs until this is dropped.
@@ -14,7 +14,7 @@ struct Hang(Child);
 
 impl Hang {
     /// Of the daemon; none where this user may not trace it.
-    fn new(test: &str, uplink: &Uplink, thread: &str) -> Option<Self> {
+    fn new(uplink: &Uplink, thread: &str) -> Option<Self> {
         let pid = uplink.status()["pid"].as_u64().unwrap();
         let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let is_it = |path: &std::path::PathBuf| {
@@ -29,7 +29,7 @@ impl Hang {
             .args(["-e", "inject=sendto:delay_enter=600s"])
             .stderr(Stdio::null());
         let Ok(child) = child::spawn(command) else {
-            println!("SKIP {test}: the program strace is not installed");
+            skip("the program strace is not installed");
             return None;
         };
         let mut hang = Self(child);
@@ -39,7 +39,7 @@ impl Hang {
                 return Some(hang);
             }
             if hang.0.try_wait().unwrap().is_some() {
-                println!("SKIP {test}: strace cannot trace a program here");
+                skip("strace cannot trace a program here");
                 return None;
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -55,17 +55,9 @@ impl Drop for Hang {
     }
 }
 
-fn says(daemon: &mut Running, line: &str) {
-    daemon.until(line, |daemon| daemon.stderr().contains(line));
-}
-
 #[test]
 fn a_nic_that_hangs_stops_nobody_else() {
-    let _alone = alone();
-    let test = "a_nic_that_hangs_stops_nobody_else";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let before = uplink.lab.state();
     // The uplink has no functions, which is asked in every period.
     fs::write(
@@ -74,19 +66,20 @@ fn a_nic_that_hangs_stops_nobody_else() {
     )
     .unwrap();
     let mut daemon = uplink.daemon(&["--absent-ok"]);
-    let Some(hang) = Hang::new(test, &uplink, "nic u1") else {
+    let Some(hang) = Hang::new(&uplink, "nic u1") else {
         return;
     };
-    says(&mut daemon, "NIC u1: the kernel has not answered for ");
+    daemon.until_err("NIC u1: the kernel has not answered for ");
     let port = || uplink.status()["decision"]["ports"][3].clone();
+    // What is said stands in the status with the next period.
+    daemon.until("the silence in the status", |_| port()["waits"].is_string());
     let waits = port()["waits"].as_str().unwrap().to_owned();
     assert!(
         waits.starts_with("the kernel has not answered for "),
         "{waits}"
     );
     assert!(waits.ends_with(" s (reading u1's functions)"), "{waits}");
-    let line = uplink.police(&["explain", "u1/vf0"]).run();
-    let line = &line.assert_code(0).stdout;
+    let line = uplink.says(&["status", "u1/vf0"]);
     assert!(
         line.contains("waits: the kernel has not answered for "),
         "{line}"
@@ -101,17 +94,17 @@ fn a_nic_that_hangs_stops_nobody_else() {
     assert!(port()["waits"].is_string());
     drop((flood, other));
     drop(hang);
-    says(&mut daemon, "NIC u1: the kernel answers again");
+    daemon.until_err("NIC u1: the kernel answers again");
     daemon.until("the end of the silence", |_| port().get("waits").is_none());
     let said = daemon.stderr();
     assert_eq!(said.matches("has not answered").count(), 1, "{said}");
     // One that hangs does not keep the daemon from its end.
-    let Some(hang) = Hang::new(test, &uplink, "nic u1") else {
+    let Some(hang) = Hang::new(&uplink, "nic u1") else {
         return;
     };
     daemon.until("the silence again", |_| port()["waits"].is_string());
     daemon.signal(Signal::TERM);
-    says(&mut daemon, "the limits of 3 ports are as they were found");
+    daemon.until_err("restored the original limits of 3 ports");
     // A thread that is held keeps the number of a process that has ended.
     drop(hang);
     daemon.wait().assert_code(0);
@@ -120,17 +113,13 @@ fn a_nic_that_hangs_stops_nobody_else() {
 
 #[test]
 fn what_cannot_be_put_back_now_is_said_and_put_back_later() {
-    let _alone = alone();
-    let test = "what_cannot_be_put_back_now_is_said_and_put_back_later";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let before = uplink.lab.state();
     let mut daemon = uplink.daemon(&[]);
-    let Some(hang) = Hang::new(test, &uplink, "interfaces") else {
+    let Some(hang) = Hang::new(&uplink, "interfaces") else {
         return;
     };
-    says(&mut daemon, "interfaces: the kernel has not answered for ");
+    daemon.until_err("interfaces: the kernel has not answered for ");
     // The loop goes on, and tells what was set last.
     let first = uplink.status();
     let periods = |status: &serde_json::Value| status["periods"].as_u64().unwrap();
@@ -146,8 +135,8 @@ fn what_cannot_be_put_back_now_is_said_and_put_back_later() {
     daemon.signal(Signal::TERM);
     let line = "the kernel does not answer: a1, b1, c1 may have the limits of nicety still; when it \
         answers again, nicety police restore puts back what was there";
-    says(&mut daemon, line);
-    says(&mut daemon, "the limits of 0 ports are as they were found");
+    daemon.until_err(line);
+    daemon.until_err("restored the original limits of 0 ports");
     drop(hang);
     daemon.wait().assert_code(1);
     uplink.police(&["restore"]).run().assert_code(0);

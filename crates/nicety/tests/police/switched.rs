@@ -1,14 +1,13 @@
-//! `nicety vf limit` on a vhost-user port, which only Open vSwitch can limit.
+//! `nicety port limit` on a vhost-user port, which only Open vSwitch can limit.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nicety_host::child;
 
-use crate::harness::{Ended, alone, nicety, root};
+use crate::harness::{Ended, Ends, nicety, ready, root, skip};
 use crate::lab::Lab;
 
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
@@ -38,11 +37,12 @@ const SEND: &str = "mkdir -p @/sender; export RUNTIME_DIRECTORY=@/sender; exec S
 /// Longest wait for the first frame, and for the first that is dropped.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What ends first comes first.
 struct Switch {
+    _sender: Option<Ends>,
+    _daemons: Ends,
     lab: Lab,
     dir: tempfile::TempDir,
-    daemons: Child,
-    sender: Option<Child>,
 }
 
 fn words(text: &str, dir: &Path) -> String {
@@ -53,35 +53,28 @@ fn words(text: &str, dir: &Path) -> String {
 }
 
 impl Switch {
-    fn new(test: &str) -> Option<Self> {
+    fn new() -> Option<Self> {
         let there = [SCHEMA, DAEMON, SENDER]
             .iter()
             .all(|path| Path::new(path).exists());
         if !root() || !there {
-            println!("SKIP {test}: needs root; apt install openvswitch-switch-dpdk dpdk-dev");
+            skip("needs root; apt install openvswitch-switch-dpdk dpdk-dev");
             return None;
         }
-        let lab = Lab::with(test, "ip link set lo up")?;
+        let lab = Lab::with("ip link set lo up")?;
         let dir = tempfile::tempdir().unwrap();
         let enter = lab.enter();
         let mut setup = Command::new(&enter[0]);
         setup
             .args(&enter[1..])
             .args(["sh", "-c", &words(SETUP, dir.path())])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut daemons = child::spawn(setup).unwrap();
-        let mut said = String::new();
-        let stdout = daemons.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut said).unwrap();
-        let switch = Self {
+            .stdin(Stdio::piped());
+        Some(Self {
+            _sender: None,
+            _daemons: ready(setup),
             lab,
             dir,
-            daemons,
-            sender: None,
-        };
-        assert_eq!(said, "ready\n", "the switch's setup failed");
-        Some(switch)
+        })
     }
 
     fn words(&self, text: &str) -> String {
@@ -96,7 +89,7 @@ impl Switch {
             .stdin(Stdio::piped())
             .stdout(said.try_clone().unwrap())
             .stderr(said);
-        self.sender = Some(child::spawn(sender).unwrap());
+        self._sender = Some(Ends(child::spawn(sender).unwrap()));
         if !self.moves("rx_packets") {
             let said = std::fs::read_to_string(self.dir.path().join("said"));
             panic!("no frame came: {said:?}");
@@ -132,28 +125,15 @@ impl Switch {
     }
 }
 
-impl Drop for Switch {
-    fn drop(&mut self) {
-        if let Some(mut sender) = self.sender.take() {
-            // Fails only when it has ended.
-            let _ = sender.kill();
-            let _ = sender.wait();
-        }
-        let _ = self.daemons.kill();
-        let _ = self.daemons.wait();
-    }
-}
-
 #[test]
 fn a_vhost_user_port_is_limited_by_open_vswitch() {
-    let _alone = alone();
-    let Some(mut switch) = Switch::new("a_vhost_user_port_is_limited_by_open_vswitch") else {
+    let Some(mut switch) = Switch::new() else {
         return;
     };
     switch.send();
     assert_eq!(switch.column("statistics:ovs_rx_qos_drops"), "0");
 
-    let ended = switch.nicety(&["vf", "limit", "vhu0", "--max", "50mbit"]);
+    let ended = switch.nicety(&["port", "limit", "vhu0", "50mbit"]);
     ended.assert_code(0);
     assert_eq!(ended.stdout, "vhu0: none → 50.0 Mbit/s\n");
     let unknown = "limit not checked: ";
@@ -162,9 +142,9 @@ fn a_vhost_user_port_is_limited_by_open_vswitch() {
     // What is too much does not get through.
     assert!(switch.moves("ovs_rx_qos_drops"));
 
-    switch.nicety(&["tune", "rollback"]).assert_code(0);
+    switch.nicety(&["tune", "undo"]).assert_code(0);
     assert_eq!(switch.column("ingress_policing_rate"), "0");
-    let ended = switch.nicety(&["vf", "limit", "vhu1", "--max", "50mbit"]);
+    let ended = switch.nicety(&["port", "limit", "vhu1", "50mbit"]);
     ended.assert_code(2);
     assert!(
         ended.stderr.contains("there is no interface vhu1"),

@@ -10,13 +10,14 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use nicety_host::child;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{Call, Running, nicety, root};
+use crate::harness::{Call, Ended, Ends, Running, nicety, root, skip};
 use crate::lab::Lab;
 
 const SETUP: &str = "
@@ -55,7 +56,7 @@ pub const POLICY: &str = "
 [link]
 capacity = \"40mbit\"
 headroom = 0.05
-period = \"500ms\"
+period = \"200ms\"
 
 [[tenant]]
 name = \"a\"
@@ -72,6 +73,13 @@ guarantee = \"4mbit\"
 ports = \"c1\"
 ";
 
+/// Sends datagrams; what waits in the limiter is more than a socket may have by itself.
+const PERL: &str = r#"exec nice -n -15 perl -MSocket -e '
+    socket(S, AF_INET, SOCK_DGRAM, 0);
+    setsockopt(S, SOL_SOCKET, SO_SNDBUF, 1 << 20);
+    connect(S, pack_sockaddr_in(9, inet_aton("TO")));
+    while (1) { send(S, "x" x BYTES, 0) for 1 .. COUNT; select(undef, undef, undef, 0.005) }'"#;
+
 /// A limit of what a sends, as somebody sets it who does not police: to an interface with a bucket.
 pub const THEIRS: &str = "
 ip link add theirs index 5000 type ifb
@@ -86,18 +94,16 @@ pub struct Uplink {
 }
 
 /// A process that sends; ended when dropped.
-pub struct Sender(Child);
+pub struct Sender(Ends);
 
-impl Drop for Sender {
-    fn drop(&mut self) {
-        // Fails only when it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+impl Sender {
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0.0), signal).unwrap();
     }
 }
 
 /// Whether a program that a test needs is missing; said then.
-pub fn lacks(test: &str, programs: &[&str]) -> bool {
+fn lacks(programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| {
         let search = format!("PATH=$PATH:/usr/sbin:/sbin; command -v {program}");
         let found = Command::new("sh")
@@ -107,14 +113,14 @@ pub fn lacks(test: &str, programs: &[&str]) -> bool {
         !found.is_ok_and(|status| status.success())
     });
     if let Some(program) = missing {
-        println!("SKIP {test}: the program {program} is not installed");
+        skip(format_args!("the program {program} is not installed"));
     }
     missing.is_some()
 }
 
 impl Uplink {
-    pub fn new(test: &str) -> Option<Self> {
-        if lacks(test, &["bash", "bridge", "setpriv"]) {
+    pub fn new() -> Option<Self> {
+        if lacks(&["bash", "bridge", "perl", "setpriv"]) {
             return None;
         }
         let unshare = if root() { "-n" } else { "-Urn" };
@@ -123,12 +129,12 @@ impl Uplink {
             .stderr(Stdio::null())
             .status();
         if !ifb.is_ok_and(|status| status.success()) {
-            println!("SKIP {test}: this kernel has no ifb, or this user may not make a namespace");
+            skip("this kernel has no ifb, or this user may not make a namespace");
             return None;
         }
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("policy.toml"), POLICY).unwrap();
-        let lab = Lab::with(test, &SETUP.replace("DIR", dir.path().to_str().unwrap()))?;
+        let lab = Lab::with(&SETUP.replace("DIR", dir.path().to_str().unwrap()))?;
         Some(Self { lab, dir })
     }
 
@@ -154,40 +160,91 @@ impl Uplink {
         let policy = self.path("policy.toml");
         let mut all = vec!["run", policy.to_str().unwrap()];
         all.extend(words);
-        let _ = fs::remove_file(self.path("state/state.json"));
-        let call = self.police(&all).limit(std::time::Duration::from_secs(120));
+        let _ = fs::remove_file(self.state_file());
+        let call = self.police(&all).limit(std::time::Duration::from_secs(600));
         let mut running = change(call).start();
-        let state = self.path("state/state.json");
+        let state = self.state_file();
         running.until("the first period", |_| state.exists());
         running
     }
 
     /// Runs a shell command in a tenant's namespace.
     pub fn start(&self, tenant: &str, script: &str) -> Sender {
-        let pid = fs::read_to_string(self.path(&format!("{tenant}.pid"))).unwrap();
-        let mut command = Command::new("nsenter");
-        command.args(["-t", pid.trim(), "-n"]);
-        if !root() {
-            command.args(["-U", "--preserve-credentials"]);
-        }
+        let enter = self.enter(tenant);
+        let mut command = Command::new(&enter[0]);
+        command.args(&enter[1..]);
         command.args(["setpriv", "--pdeathsig", "KILL"]);
         command.args(["bash", "-c", script]).stderr(Stdio::null());
-        Sender(child::spawn(command).unwrap())
+        Sender(Ends(child::spawn(command).unwrap()))
     }
 
-    /// As many datagrams as the tenant's system sends.
+    /// The process whose namespace a tenant's is.
+    pub fn pid(&self, tenant: &str) -> String {
+        let pid = fs::read_to_string(self.path(&format!("{tenant}.pid"))).unwrap();
+        pid.trim().to_owned()
+    }
+
+    /// Words that enter a tenant's namespace.
+    pub fn enter(&self, tenant: &str) -> Vec<String> {
+        let mut words = ["nsenter", "-t", &self.pid(tenant), "-n"]
+            .map(str::to_owned)
+            .to_vec();
+        if !root() {
+            words.extend(["-U", "--preserve-credentials"].map(str::to_owned));
+        }
+        words
+    }
+
+    /// What a command of the police says when it ends well.
+    #[track_caller]
+    pub fn says(&self, words: &[&str]) -> String {
+        self.police(words).run().assert_code(0).stdout.clone()
+    }
+
+    /// How a daemon with this policy ends that does not begin.
+    pub fn run_with(&self, policy: &str) -> Ended {
+        let file = self.path("policy.toml");
+        fs::write(&file, policy).unwrap();
+        self.police(&["run", file.to_str().unwrap()]).run()
+    }
+
+    /// A daemon takes this policy in the place of its own.
+    #[track_caller]
+    pub fn reload_with(&self, policy: &str) {
+        fs::write(self.path("policy.toml"), policy).unwrap();
+        self.police(&["reload"]).run().assert_code(0);
+    }
+
+    /// Limits that are set.
+    pub fn limits(&self) -> usize {
+        self.lab.sh("tc qdisc show").matches("tbf 6e63:").count()
+    }
+
+    /// Waits until the daemon has done so many more periods.
+    pub fn periods(&self, daemon: &mut Running, more: u64) {
+        let done = || self.status()["periods"].as_u64().unwrap();
+        let begin = done();
+        daemon.until("some periods", |_| done() >= begin + more);
+    }
+
+    /// So many datagrams every 5 ms, before whoever else wants the processor where root may say so: a rate that no busy
+    /// machine takes away, and for which no processor is busy all the time.
+    pub fn send(&self, from: &str, to: &str, bytes: usize, count: usize) -> Sender {
+        let script = PERL
+            .replace("TO", to)
+            .replace("BYTES", &bytes.to_string())
+            .replace("COUNT", &count.to_string());
+        self.start(from, &script)
+    }
+
+    /// About 67 Mbit/s, more than the link carries.
     pub fn flood(&self, tenant: &str) -> Sender {
-        self.start(
-            tenant,
-            "exec dd if=/dev/zero bs=1400 >/dev/udp/192.0.2.99/9",
-        )
+        self.send(tenant, "192.0.2.99", 1400, 30)
     }
 
-    /// About 20 Mbit/s, for which no processor is busy all the time.
+    /// About 20 Mbit/s.
     pub fn paced(&self, tenant: &str) -> Sender {
-        let script = "exec 3>/dev/udp/192.0.2.99/9; \
-            while dd if=/dev/zero bs=1400 count=36 >&3; do sleep 0.02; done";
-        self.start(tenant, script)
+        self.send(tenant, "192.0.2.99", 1400, 9)
     }
 
     /// So many datagrams every 50 ms, also after its port was away.
@@ -201,8 +258,7 @@ impl Uplink {
     /// The machine behind a tenant's port goes and comes again, with a new port.
     pub fn replug(&self, tenant: &str) {
         let number = tenant.bytes().next().unwrap() - b'a' + 1;
-        let pid = fs::read_to_string(self.path(&format!("{tenant}.pid"))).unwrap();
-        let pid = pid.trim();
+        let pid = self.pid(tenant);
         self.lab.sh(&format!(
             "set -e; ip link del {tenant}1
             ip link add {tenant}1 type veth peer name {tenant}0 netns {pid}
@@ -216,16 +272,17 @@ impl Uplink {
 
     /// About 2 Mbit/s.
     pub fn trickle(&self, tenant: &str) -> Sender {
-        let script = "exec 3>/dev/udp/192.0.2.99/9; \
-            while dd if=/dev/zero bs=1400 count=18 >&3; do sleep 0.1; done";
-        self.start(tenant, script)
+        self.send(tenant, "192.0.2.99", 1400, 1)
     }
 
-    /// What the daemon tells.
+    /// The file of the state that the daemon writes once a period.
+    pub fn state_file(&self) -> PathBuf {
+        self.path("state/state.json")
+    }
+
+    /// What the daemon tells, as `police status --json` shows it.
     pub fn status(&self) -> Value {
-        let ended = self.police(&["status", "--json"]).run();
-        ended.assert_code(0);
-        serde_json::from_str(&ended.stdout).unwrap()
+        serde_json::from_slice(&fs::read(self.state_file()).unwrap()).unwrap()
     }
 
     /// Waits until the rates of three periods in a row are as wanted.
@@ -243,7 +300,7 @@ impl Uplink {
             let now = [0, 1, 2].map(|i| status["tenants"][i]["rate_bps"].as_f64().unwrap() / 1e6);
             rates.push(now);
             row = if wanted(now) { row + 1 } else { 0 };
-            assert!(rates.len() < 100, "never {what}: {rates:?}");
+            assert!(rates.len() < 400, "never {what}: {rates:?}");
             row == 3
         });
     }

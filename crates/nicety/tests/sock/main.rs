@@ -10,6 +10,9 @@
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "the other tests use the rest")]
 mod harness;
+#[path = "../cli/schema.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
+mod schema;
 
 mod both_ends;
 mod plan;
@@ -24,29 +27,56 @@ const TOKEN: &str = "a-token-of-tests";
 
 /// A server on a free port of the loopback interface, and where it listens.
 fn serve() -> (Running, String) {
-    listening(nicety(["sock", "serve", "--port", "0", "--token", TOKEN]))
+    let serve = nicety(["sock", "serve", "--listen", "127.0.0.1:0"]);
+    listening(serve.env("NICETY_TOKEN", TOKEN))
 }
 
 /// A server that begins so, and where it listens.
 fn listening(call: Call) -> (Running, String) {
     let mut server = call.limit(harness::LONG).start();
     server.until("listening", |server| {
-        server.stderr().contains("--to ") && server.stderr().ends_with('\n')
+        server.stderr().contains("tcp_rr ") && server.stderr().ends_with('\n')
     });
     let said = server.stderr();
     let to = said
-        .split("--to ")
+        .split("tcp_rr ")
         .nth(1)
         .and_then(|rest| rest.split_whitespace().next());
     (server, to.unwrap().to_owned())
 }
 
+/// Waits until messages of a test come and go at one end: each lets a worker of that end run once more.
+fn until_served(end: &mut Running) {
+    end.until("messages of a test", |end| turns(end.id()) > 20);
+}
+
+/// How often the kernel has let the workers of an end run (proc_pid_status(5)).
+fn turns(pid: i32) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    // A thread may end while it is looked at.
+    let texts =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("status")).ok());
+    let is_worker = |text: &String| {
+        let name = text.strip_prefix("Name:\tsock-");
+        name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let counts = |text: String| -> u64 {
+        let counts = text
+            .lines()
+            .filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+        counts
+            .map(|(_, count)| count.trim().parse::<u64>().unwrap())
+            .sum()
+    };
+    texts.filter(is_worker).map(counts).sum()
+}
+
 /// A test against a server.
 fn client(to: &str, words: &[&str]) -> Call {
-    let mut all = vec!["sock"];
-    all.extend(words);
-    all.extend(["--to", to, "--token", TOKEN]);
-    nicety(all).limit(harness::LONG)
+    let (tests, options) = words.split_first().unwrap();
+    let mut all = vec!["sock", tests, to];
+    all.extend(options);
+    nicety(all).env("NICETY_TOKEN", TOKEN).limit(harness::LONG)
 }
 
 /// The first result of the JSON on standard output.

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{
-    Call, LONG, alone, in_namespaces, lines, nicety, ordinary_namespaces, privileged, root,
+    Call, LONG, in_namespaces, lines, nicety, privileged_namespaces, skip, words,
 };
 
 fn bench(dir: &Path, plan: &str, words: &[&str]) -> Call {
@@ -33,13 +33,13 @@ time = "150ms"
 
 #[test]
 fn a_matrix_is_in_every_report() {
-    let Some(_alone) = in_namespaces() else {
+    if !in_namespaces() {
         return;
-    };
+    }
     let dir = tempfile::tempdir().unwrap();
     let ended = bench(dir.path(), MATRIX, &["--json"]).run();
     ended.assert_code(0);
-    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let run = crate::schema::read(&ended.stdout, "Run");
     let series = run["sockets"].as_array().unwrap();
     let names: Vec<&str> = series.iter().map(|s| s["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 8, "{names:?}");
@@ -47,30 +47,16 @@ fn a_matrix_is_in_every_report() {
     assert_eq!(names[7], "bridge/udp_stream/1024/parallel=2");
     assert_eq!(run["cells"], serde_json::json!([]));
     assert_eq!(run["run"]["complete"], true);
-    let schema =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/run.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
-    if let Err(error) = jsonschema::validate(&schema, &run) {
-        panic!("{error}");
-    }
-    let files = [
-        "--html",
-        "p.html",
-        "--csv",
-        "c.csv",
-        "--sock-csv",
-        "s.csv",
-        "--md",
-        "m.md",
-        "--junit",
-        "j.xml",
-    ];
-    let all = ["report", "run"].into_iter().chain(files);
-    nicety(all).dir(dir.path()).run().assert_code(0);
+    let line = "report run --html p.html --csv cells=c.csv --csv sockets=s.csv --junit j.xml";
+    let files = nicety(words(line)).dir(dir.path()).run();
+    files.assert_code(0);
     let read = |name| std::fs::read_to_string(dir.path().join(name)).unwrap();
     assert_eq!(read("s.csv").lines().count(), 9);
     assert_eq!(read("c.csv").lines().count(), 1);
-    assert!(read("m.md").contains("## Socket workloads"));
+    let text = nicety(["report", "run", "--format", "md"])
+        .dir(dir.path())
+        .run();
+    assert!(text.stdout.contains("## Socket workloads"));
     let cases = read("j.xml");
     for counted in ["tests=\"8\"", "failures=\"0\""] {
         assert!(cases.contains(counted), "{cases}");
@@ -83,17 +69,8 @@ fn a_matrix_is_in_every_report() {
     for name in &names {
         assert!(table.stdout.contains(name), "{}", table.stdout);
     }
-    let words = [
-        "compare",
-        "run",
-        "run",
-        "--metric",
-        "throughput,latency-p99,cpu",
-        "--json",
-    ];
-    let ended = nicety(words).dir(dir.path()).run();
-    ended.assert_code(0);
-    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let line = "compare run run --metric throughput,latency-p99,cpu --json";
+    let found = nicety(words(line)).dir(dir.path()).run().json();
     let of = |unit: &str| {
         let rows = found["cells"].as_array().unwrap().iter();
         rows.filter(|row| row["unit"] == unit).count()
@@ -105,24 +82,19 @@ fn a_matrix_is_in_every_report() {
     kept(&["runs", "add", "run"]).assert_code(0);
     let trend = kept(&["runs", "trend", names[0]]);
     trend.assert_code(0);
-    assert!(
-        trend.stdout.contains("throughput in transactions/s"),
-        "{}",
-        trend.stdout
-    );
+    trend.assert_out("throughput in transactions/s");
 }
 
 #[test]
 fn a_killed_run_goes_on_with_the_tests_that_are_missing() {
-    let Some(_alone) = in_namespaces() else {
+    if !in_namespaces() {
         return;
-    };
+    }
     let dir = tempfile::tempdir().unwrap();
     let plan = MATRIX.replace("150ms", "300ms") + "repeats = 2\n";
     let mut running = bench(dir.path(), &plan, &["--seed", "7"]).start();
     running.until("results", |_| results(dir.path()).len() >= 3);
-    running.signal(Signal::KILL);
-    running.wait();
+    running.kill();
     let kept = results(dir.path());
     // What a kill leaves of a line that was being written.
     let file = dir.path().join("run/sockets.jsonl");
@@ -145,14 +117,13 @@ fn a_killed_run_goes_on_with_the_tests_that_are_missing() {
 
 #[test]
 fn a_time_box_and_an_interruption_name_what_they_left_out() {
-    let Some(_alone) = in_namespaces() else {
+    if !in_namespaces() {
         return;
-    };
+    }
     let dir = tempfile::tempdir().unwrap();
     let plan = MATRIX.replace("150ms", "1s");
-    let ended = bench(dir.path(), &plan, &["--time-box", "4s", "--json"]).run();
-    ended.assert_code(0);
-    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let ended = bench(dir.path(), &plan, &["--for", "4s", "--json"]).run();
+    let run = ended.json();
     let (done, left) = (&run["sockets"], &run["left_out"]);
     let count = |list: &Value| list.as_array().map_or(0, Vec::len);
     assert!((1..=4).contains(&count(done)), "{done}");
@@ -164,23 +135,16 @@ fn a_time_box_and_an_interruption_name_what_they_left_out() {
     running.signal(Signal::INT);
     let ended = running.wait();
     ended.assert_code(4);
-    assert!(
-        ended
-            .stderr
-            .contains("Resume with: nicety bench --resume run")
-    );
+    ended.assert_err("Resume with: nicety bench --resume run");
     let all = results(dir.path());
     assert!(all.iter().all(|result| result["ending"] == "complete"));
 }
 
 #[test]
-fn neighbours_flood_beside_a_test() {
-    if !ordinary_namespaces("neighbours_flood_beside_a_test") {
+fn neighbours_flood_beside_a_test_as_any_user() {
+    if !in_namespaces() {
         return;
     }
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
     let dir = tempfile::tempdir().unwrap();
     let plan = r#"
 [[path]]
@@ -193,11 +157,7 @@ family = ["ipv4", "ipv6"]
 time = "500ms"
 "#;
     // An ordinary user's rights are enough.
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(dir.path(), open).unwrap();
-    let call = bench(dir.path(), plan, &["--json"]);
-    let ended = if root() { call.by_nobody() } else { call }.run();
-    ended.assert_code(0);
+    bench(dir.path(), plan, &["--json"]).run().assert_code(0);
     let all = results(dir.path());
     assert_eq!(all.len(), 4);
     for result in &all {
@@ -215,63 +175,8 @@ time = "500ms"
 }
 
 #[test]
-fn neighbours_join_open_vswitch_and_tests_run_where_they_are_put() {
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    let test = "neighbours_join_open_vswitch_and_tests_run_where_they_are_put";
-    if !privileged() {
-        println!("SKIP {test}: needs root");
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let plan = r#"
-[[path]]
-kind = "ovs"
-[[sockets]]
-test = "udp_rr"
-neighbours = [0, 1]
-pin = [[0]]
-server_pin = [[0]]
-time = "500ms"
-"#;
-    let ended = bench(dir.path(), plan, &["--json"]).run();
-    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
-    if let Some(skipped) = run["skipped"].get(0) {
-        let remedy = skipped["remedy"].as_str().unwrap();
-        let known = ["apt install ", "modprobe tun"];
-        assert!(
-            known.iter().any(|start| remedy.starts_with(start)),
-            "{skipped}"
-        );
-        println!("SKIP {test}: {}; {remedy}", skipped["reason"]);
-        return;
-    }
-    ended.assert_code(0);
-    let all = results(dir.path());
-    assert_eq!(all.len(), 2);
-    for result in &all {
-        for end in ["client", "server"] {
-            assert_eq!(result[end]["pinned_cpus"], serde_json::json!([0]), "{end}");
-        }
-        let name = result["cell"].as_str().unwrap();
-        if name == "ovs/udp_rr/1/neighbours=1/pin=0/server_pin=0" {
-            let beside = &result["neighbours"];
-            assert!(beside["goodput_mbps"].as_f64().unwrap() > 0.0, "{beside}");
-        } else {
-            assert_eq!(name, "ovs/udp_rr/1/pin=0/server_pin=0");
-        }
-    }
-}
-
-#[test]
-fn neighbours_join_what_polls_and_share_the_wire_of_a_namespace() {
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    let test = "neighbours_join_what_polls_and_share_the_wire_of_a_namespace";
-    if !privileged() {
-        println!("SKIP {test}: needs root");
+fn neighbours_join_switches_and_share_the_wire_of_a_namespace() {
+    if !privileged_namespaces() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -279,6 +184,8 @@ fn neighbours_join_what_polls_and_share_the_wire_of_a_namespace() {
 [[path]]
 kind = "vm"
 guest = "netns"
+[[path]]
+kind = "ovs"
 [[path]]
 kind = "ovs-dpdk"
 [[path]]
@@ -289,11 +196,9 @@ kind = "macvlan"
 test = "udp_rr"
 neighbours = [0, 1]
 family = ["ipv4", "ipv6"]
-time = "300ms"
+time = "1s"
 "#;
-    let ended = bench(dir.path(), plan, &["--json"]).run();
-    ended.assert_code(0);
-    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let run = bench(dir.path(), plan, &["--json"]).run().json();
     for cell in run["skipped"].as_array().unwrap() {
         let (name, reason) = (cell["cell"].as_str().unwrap(), &cell["reason"]);
         if name.starts_with("testpmd/") && name.ends_with("/neighbours=1") {
@@ -310,14 +215,16 @@ time = "300ms"
         let remedy = cell["remedy"].as_str().unwrap();
         let missing = ["apt install ", "modprobe macvlan", "modprobe tun"];
         assert!(missing.iter().any(|m| remedy.starts_with(m)), "{cell}");
-        println!("SKIP {test}: {name}: {reason}; {remedy}");
+        skip(format_args!("{name}: {reason}; {remedy}"));
     }
     for result in results(dir.path()) {
         let beside = &result["neighbours"];
-        match result["cell"].as_str().unwrap().ends_with("/neighbours=1") {
-            true => assert!(beside["goodput_mbps"].as_f64() > Some(0.0), "{result}"),
-            false => assert!(beside.is_null(), "{result}"),
-        }
+        let floods = result["cell"].as_str().unwrap().ends_with("/neighbours=1");
+        assert_eq!(beside.is_null(), !floods, "{result}");
+        assert!(
+            !floods || beside["goodput_mbps"].as_f64() > Some(0.0),
+            "{result}"
+        );
         assert!(
             result["transactions_per_s"].as_f64() > Some(0.0),
             "{result}"
@@ -329,12 +236,7 @@ time = "300ms"
 /// requests over IPv6.
 #[test]
 fn paths_for_frames_carry_sockets() {
-    let test = "paths_for_frames_carry_sockets";
-    let Some(_alone) = in_namespaces() else {
-        return;
-    };
-    if !privileged() {
-        println!("SKIP {test}: needs root");
+    if !privileged_namespaces() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -373,15 +275,13 @@ datapath = "userspace"
 acl = ["none", "allow-related"]
 [[sockets]]
 test = "tcp_stream"
-time = "100ms"
+time = "1s"
 [[sockets]]
 test = "udp_rr"
 family = "ipv6"
-time = "100ms"
+time = "1s"
 "#;
-    let ended = bench(dir.path(), plan, &["--json"]).run();
-    ended.assert_code(0);
-    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let run = bench(dir.path(), plan, &["--json"]).run().json();
     let skipped = run["skipped"].as_array().unwrap();
     for cell in skipped {
         let (name, reason) = (cell["cell"].as_str().unwrap(), &cell["reason"]);
@@ -392,7 +292,7 @@ time = "100ms"
             kernel || missing.iter().any(|m| remedy.starts_with(m)),
             "{cell}"
         );
-        println!("SKIP {test}: {name}: {reason}; {remedy}");
+        skip(format_args!("{name}: {reason}; {remedy}"));
     }
     let all = results(dir.path());
     assert_eq!(all.len() + skipped.len(), 2 * 22, "{skipped:?}");
@@ -411,10 +311,10 @@ time = "100ms"
 }
 
 #[test]
-fn what_a_plan_asks_of_cpus_and_neighbours_and_cannot_have_is_skipped() {
-    let Some(_alone) = in_namespaces() else {
+fn tests_run_on_the_cpus_that_a_plan_asks_for_or_are_skipped() {
+    if !in_namespaces() {
         return;
-    };
+    }
     let dir = tempfile::tempdir().unwrap();
     let plan = r#"
 [[path]]
@@ -422,20 +322,23 @@ kind = "bridge"
 [[sockets]]
 test = "tcp_rr"
 pin = [[0], [8000]]
+server_pin = [[0]]
 time = "100ms"
 "#;
-    let ended = bench(dir.path(), plan, &["--json"]).run();
-    ended.assert_code(0);
-    let run: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(run["sockets"][0]["name"], "bridge/tcp_rr/1/pin=0");
+    let run = bench(dir.path(), plan, &["--json"]).run().json();
+    let name = "bridge/tcp_rr/1/pin=0/server_pin=0";
+    assert_eq!(run["sockets"][0]["name"], name);
+    let result = &results(dir.path())[0];
+    for end in ["client", "server"] {
+        assert_eq!(result[end]["pinned_cpus"], serde_json::json!([0]), "{end}");
+    }
     let skipped = &run["skipped"][0];
-    assert_eq!(skipped["cell"], "bridge/tcp_rr/1/pin=8000");
+    assert_eq!(skipped["cell"], "bridge/tcp_rr/1/pin=8000/server_pin=0");
     assert_eq!(skipped["reason"], "CPU 8000 is not for this process");
 }
 
 #[test]
 fn paths_that_cannot_carry_sockets_are_skipped_with_the_reason() {
-    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let plan = r#"
 [[path]]

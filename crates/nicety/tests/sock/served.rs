@@ -5,17 +5,15 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::harness::{alone, nicety};
-use crate::{client, first, serve};
+use crate::both_ends::TESTS;
+use crate::harness::nicety;
+use crate::{client, first, serve, until_served};
 
-/// Long enough for a client to have begun.
-const BEGUN: Duration = Duration::from_millis(700);
-
-/// The server does nothing for half a second in the middle of three.
+/// The server does nothing for half a second of one and a half.
 fn stalled(words: &[&str]) -> serde_json::Value {
-    let (server, to) = serve();
+    let (mut server, to) = serve();
     let running = client(&to, words).start();
-    sleep(BEGUN);
+    until_served(&mut server);
     server.signal(Signal::STOP);
     sleep(Duration::from_millis(500));
     server.signal(Signal::CONT);
@@ -26,17 +24,15 @@ fn stalled(words: &[&str]) -> serde_json::Value {
 
 #[test]
 fn an_open_loop_shows_a_stall_that_a_closed_loop_hides() {
-    let _alone = alone();
     for test in ["tcp_rr", "udp_rr"] {
-        let open = stalled(&[test, "--time", "3s", "--rate", "500", "--json"]);
-        // 250 of 1500 requests were due in the stall: a sixth of all waited, on average for
-        // half of it.
+        let open = stalled(&[test, "--for", "1500ms", "--rate", "500", "--json"]);
+        // 250 of 750 requests were due in the stall: a third of all waited, on average for half of it.
         let p90 = open["latency_us"]["p90"].as_f64().unwrap();
         assert!(p90 > 50_000.0, "{test}: {open}");
         let done = open["client"]["transactions"].as_u64().unwrap();
         let notes = open["notes"].as_array().unwrap().len();
-        assert!(done == 1500 || notes > 0, "{test}: {open}");
-        let closed = stalled(&[test, "--time", "3s", "--json"]);
+        assert!(done == 750 || notes > 0, "{test}: {open}");
+        let closed = stalled(&[test, "--for", "1500ms", "--json"]);
         let latency = &closed["latency_us"];
         assert!(
             latency["p90"].as_f64().unwrap() < 50_000.0,
@@ -56,18 +52,12 @@ fn an_open_loop_shows_a_stall_that_a_closed_loop_hides() {
 
 #[test]
 fn a_killed_server_leaves_the_figures_so_far() {
-    let _alone = alone();
-    for test in [
-        "tcp_rr",
-        "udp_rr",
-        "tcp_crr",
-        "tcp_stream",
-        "tcp_maerts",
-        "udp_stream",
-    ] {
-        let (server, to) = serve();
-        let running = client(&to, &[test, "--time", "30s", "--json"]).start();
-        sleep(BEGUN);
+    for test in TESTS {
+        let (mut server, to) = serve();
+        let mut running = client(&to, &[test, "--for", "30s", "--json"]).start();
+        for end in [&mut server, &mut running] {
+            until_served(end);
+        }
         server.signal(Signal::KILL);
         let ended = running.wait();
         ended.assert_code(3);
@@ -87,17 +77,16 @@ fn a_killed_server_leaves_the_figures_so_far() {
 /// The server's process stands still for good: the kernel keeps its connections, nobody answers.
 #[test]
 fn a_server_that_falls_silent_holds_nobody_for_long() {
-    let _alone = alone();
-    let servers: Vec<_> = ["tcp_rr", "udp_rr", "tcp_stream"]
+    let mut servers: Vec<_> = ["tcp_rr", "udp_rr", "tcp_stream"]
         .into_iter()
         .map(|test| (test, serve()))
         .collect();
     let running: Vec<_> = servers
         .iter()
-        .map(|(test, (_, to))| (test, client(to, &[test, "--time", "2s", "--json"]).start()))
+        .map(|(test, (_, to))| (*test, client(to, &[test, "--for", "2s", "--json"]).start()))
         .collect();
-    sleep(BEGUN);
-    for (_, (server, _)) in &servers {
+    for (_, (server, _)) in &mut servers {
+        until_served(server);
         server.signal(Signal::STOP);
     }
     for (test, running) in running {
@@ -117,17 +106,16 @@ fn a_server_that_falls_silent_holds_nobody_for_long() {
 
 #[test]
 fn an_interrupted_client_prints_what_it_has_and_the_server_goes_on() {
-    let _alone = alone();
-    let (server, to) = serve();
+    let (mut server, to) = serve();
     for test in ["tcp_rr", "tcp_maerts"] {
-        let running = client(&to, &[test, "--time", "30s", "--json"]).start();
-        sleep(BEGUN);
+        let running = client(&to, &[test, "--for", "30s", "--json"]).start();
+        until_served(&mut server);
         running.signal(Signal::INT);
         let ended = running.wait();
         ended.assert_code(4);
         assert_eq!(first(&ended.stdout)["ending"], "interrupted", "{test}");
     }
-    client(&to, &["tcp_rr", "--time", "100ms"])
+    client(&to, &["tcp_rr", "--for", "100ms"])
         .run()
         .assert_code(0);
     server.signal(Signal::INT);
@@ -137,17 +125,15 @@ fn an_interrupted_client_prints_what_it_has_and_the_server_goes_on() {
 #[test]
 fn a_wrong_token_an_empty_port_and_a_taken_one() {
     let (_server, to) = serve();
-    let ended = nicety(["sock", "tcp_rr", "--to", &to, "--token", "another-token"]).run();
-    ended.assert_code(2);
-    assert!(ended.only_line().contains("refuses the token"));
-    let port = to.rsplit(':').next().unwrap();
-    let ended = nicety(["sock", "serve", "--port", port]).run();
-    ended.assert_code(3);
-    assert!(ended.only_line().contains("cannot listen on"));
+    let ended = nicety(["sock", "tcp_rr", &to])
+        .env("NICETY_TOKEN", "another-token")
+        .run();
+    ended.refused_for("refuses the token");
+    let ended = nicety(["sock", "serve", "--listen", &to]).run();
+    ended.cannot("cannot listen on");
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = free.local_addr().unwrap().to_string();
     drop(free);
     let ended = client(&nobody, &["tcp_rr"]).run();
-    ended.assert_code(3);
-    assert!(ended.only_line().contains("refuses connections"));
+    ended.cannot("refuses connections");
 }

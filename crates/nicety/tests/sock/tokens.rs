@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::harness::{alone, nicety, open_dir};
+use crate::harness::{nicety, open_dir, words};
 use crate::{TOKEN, client, frame, listening, serve};
 
 /// The message that comes next.
@@ -32,7 +32,7 @@ pub struct Heard {
 pub fn between(to: &str) -> Heard {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
-    let client = client(&at, &["tcp_rr", "--time", "100ms"]).start();
+    let client = client(&at, &["tcp_rr", "--for", "100ms"]).start();
     let mut near = listener.accept().unwrap().0;
     let mut server = TcpStream::connect(to).unwrap();
     let hello = message(&mut near);
@@ -55,12 +55,14 @@ pub fn between(to: &str) -> Heard {
 
 #[test]
 fn what_is_heard_of_a_connection_opens_no_second_one() {
-    let _alone = alone();
     let (server, to) = serve();
     let heard = between(&to);
     for said in [&heard.hello, &heard.challenge, &heard.proof, &heard.welcome] {
         assert!(!said.contains(TOKEN), "{said}");
     }
+    // Protocol 1 wants the key, and nobody the secret.
+    let hello: serde_json::Value = serde_json::from_str(&heard.hello).unwrap();
+    assert_eq!(hello["token"], "");
     // The same words again: another nonce, so the proof is worth nothing.
     let mut again = TcpStream::connect(&to).unwrap();
     again.write_all(&frame(&heard.hello)).unwrap();
@@ -85,43 +87,36 @@ fn what_is_heard_of_a_connection_opens_no_second_one() {
 }
 
 #[test]
-fn a_token_comes_from_a_file_or_the_environment() {
-    let _alone = alone();
+fn a_token_comes_from_a_file_or_the_environment_as_any_user() {
     let dir = open_dir();
     let file = dir.path().join("token");
     fs::write(&file, format!("{TOKEN}\n")).unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     let name = file.to_str().unwrap();
-    let (server, to) = listening(nicety([
-        "sock",
-        "serve",
-        "--port",
-        "0",
-        "--token-file",
-        name,
-    ]));
+    let (server, to) = listening(nicety(words(&format!(
+        "sock serve --listen 127.0.0.1:0 --token-file {name}"
+    ))));
     assert!(!server.stderr().contains(TOKEN), "{}", server.stderr());
-    let test = ["sock", "tcp_rr", "--time", "100ms", "--to", &to];
+    let test = ["sock", "tcp_rr", &to, "--for", "100ms"];
     nicety(test).env("NICETY_TOKEN", TOKEN).run().assert_code(0);
     let with = |words: &[&str]| nicety(test.iter().chain(words)).run();
     with(&["--token-file", name]).assert_code(0);
 
     let refused = |words: &[&str], says: &str| {
         let ended = with(words);
-        ended.assert_code(2);
-        assert!(ended.only_line().contains(says), "{}", ended.stderr);
+        ended.refused_for(says);
     };
     refused(&[], "set NICETY_TOKEN");
     for mode in [0o640, 0o604, 0o620] {
         fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
         refused(&["--token-file", name], "run chmod 600 on it");
     }
-    refused(&["--token-file", "/dev/null"], "no regular file");
+    refused(&["--token-file", "/dev/null"], "not a regular file");
     let fifo = dir.path().join("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     refused(
         &["--token-file", fifo.to_str().unwrap()],
-        "it is no regular file; name the file that holds the secret",
+        "it is not a regular file; name the file that holds the secret",
     );
     refused(&["--token-file", "/no/such"], "No such file");
     let short = nicety(test).env("NICETY_TOKEN", "short").run();
@@ -135,7 +130,6 @@ fn a_token_comes_from_a_file_or_the_environment() {
 
 #[test]
 fn whoever_knocks_without_end_has_one_line() {
-    let _alone = alone();
     let (server, to) = serve();
     for _ in 0..300 {
         let mut stream = TcpStream::connect(&to).unwrap();
@@ -147,25 +141,4 @@ fn whoever_knocks_without_end_has_one_line() {
     // Two when the knocking takes longer than the ten seconds that a line is good for.
     let lines = said.matches("closed").count();
     assert!((1..=8).contains(&lines), "{lines} lines: {said}");
-}
-
-#[test]
-fn another_protocol_is_refused_in_one_line_on_both_sides() {
-    let _alone = alone();
-    // A server of protocol 1 reads the hello and says what it speaks.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap().to_string();
-    let running = client(&at, &["tcp_rr"]).start();
-    let mut near = listener.accept().unwrap().0;
-    let hello: serde_json::Value = serde_json::from_str(&message(&mut near)).unwrap();
-    assert_eq!(
-        hello["token"], "",
-        "protocol 1 wants the key, and nobody the secret"
-    );
-    let answer = r#"{"say":"wrong_protocol","protocol":1,"version":"0.1.0"}"#;
-    near.write_all(&frame(answer)).unwrap();
-    let ended = running.wait();
-    ended.assert_code(3);
-    let line = "(protocol 1), this is";
-    assert!(ended.only_line().contains(line), "{}", ended.stderr);
 }

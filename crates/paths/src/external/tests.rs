@@ -60,56 +60,21 @@ fn each_fault_has_its_line() {
         member,
         narrow,
     ];
-    for (a, b, frame, line) in [
-        (
-            "eth0",
-            "eth0",
-            64,
-            "port eth0 is named twice: a path needs two different ports",
-        ),
-        (
-            "eth0",
-            "eth2",
-            64,
-            "port eth2 does not exist; there is eth0, eth1",
-        ),
-        (
-            "eth0",
-            "down",
-            64,
-            "port down is down: set it up first (ip link set down up)",
-        ),
-        (
-            "dark",
-            "eth0",
-            64,
-            "port dark has no carrier: check the cable, or that the other end is up",
-        ),
-        (
-            "lo",
-            "eth0",
-            64,
-            "port lo cannot be used: it is not an Ethernet interface",
-        ),
-        (
-            "eth0",
-            "member",
-            64,
-            "port member cannot be used: it is a member of the other port eth0, there is no path between them",
-        ),
-        (
-            "eth0",
-            "eth1",
-            9018,
-            "port eth0 has MTU 1500, frames of 9018 bytes need 9000: ip link set eth0 mtu 9000, or smaller frames",
-        ),
-        (
-            "narrow",
-            "eth1",
-            1519,
-            "port narrow has MTU 1500, frames of 1519 bytes need 1501: its driver allows 1500 at most, take smaller frames",
-        ),
-    ] {
+    #[rustfmt::skip]
+    let table = [
+        ("eth0", "eth0", 64, "port eth0 is named twice: a path needs two different ports"),
+        ("eth0", "eth2", 64, "port eth2 does not exist; there is eth0, eth1"),
+        ("eth0", "down", 64, "port down is down: set it up first (ip link set down up)"),
+        ("dark", "eth0", 64, "port dark has no carrier: check the cable, or that the other end is up"),
+        ("lo", "eth0", 64, "port lo cannot be used: it is not an Ethernet interface"),
+        ("eth0", "member", 64,
+            "port member cannot be used: it is a member of the other port eth0, there is no path between them"),
+        ("eth0", "eth1", 9018,
+            "port eth0 has MTU 1500, frames of 9018 bytes need 9000: ip link set eth0 mtu 9000, or smaller frames"),
+        ("narrow", "eth1", 1519,
+            "port narrow has MTU 1500, frames of 1519 bytes need 1501: its driver allows 1500 at most, take smaller frames"),
+    ];
+    for (a, b, frame, line) in table {
         assert_eq!(verdict(a, b, &there, frame), line);
     }
 }

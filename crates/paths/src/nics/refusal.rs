@@ -44,7 +44,7 @@ impl Snapshot<'_> {
             let class = self.places.pci_attribute(address, "class");
             return Some((
                 format!(
-                    "{address} is no Ethernet controller (class {})",
+                    "{address} is not an Ethernet controller (class {})",
                     class.unwrap_or_default()
                 ),
                 self.other_nics(),

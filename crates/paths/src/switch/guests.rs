@@ -158,6 +158,19 @@ impl GuestSwitch {
         }))
     }
 
+    /// Waits until guests that have booted are sent frames. A switch that shares their memory hears
+    /// of their drivers on its own time, and drops until then.
+    pub(crate) fn wait_for_guests(&mut self) -> Result<(), PathError> {
+        let guests = self.guests;
+        match &mut self.program {
+            Program::Ovs(..) => Ok(()),
+            Program::OvsDpdk(instance) => (0..guests)
+                .flat_map(|guest| [0, 1].map(|side| port(guest, side)))
+                .try_for_each(|port| instance.wait_for_guest(&port)),
+            Program::Testpmd(running) => running.wait_for_guests(1..3),
+        }
+    }
+
     /// What it is, for the run's notes.
     pub(crate) fn note(&self) -> &PathNote {
         &self.note

@@ -266,6 +266,20 @@ impl Instance {
         switched(self.daemon.program(), &set, name)
     }
 
+    /// Waits until the port of a guest carries frames both ways: its socket knows when the guest's
+    /// driver is there, the switch only after its next round.
+    pub(super) fn wait_for_guest(&mut self, port: &str) -> Result<(), PathError> {
+        let state = ["get", "interface", port, "link_state"].map(str::to_owned);
+        let (setter, database, control) = (&self.setter, &self.database, &self.control);
+        self.daemon.program().wait_for("its guests' drivers", || {
+            if set(setter, database, &state)?.trim() != "up" {
+                return Ok(None);
+            }
+            let queues = request(control, "dpif-netdev/pmd-rxq-show", &[]).unwrap_or_default();
+            Ok(ovs_pmd::polled(&queues, port).then_some(()))
+        })
+    }
+
     /// Its daemon, which finds its bridges in the database when it is started again.
     pub(super) fn daemon(&self) -> &dyn Resettable {
         &self.daemon
@@ -347,20 +361,24 @@ impl Instance {
         })
     }
 
-    /// A command of ovs-appctl(8), given over its control socket (JSON-RPC 1.0).
     fn request(&self, method: &str, arguments: &[&str]) -> io::Result<String> {
-        let mut stream = UnixStream::connect(&self.control)?;
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.set_write_timeout(Some(LIMIT))?;
-        let call = json!({"id": 0, "method": method, "params": arguments});
-        stream.write_all(call.to_string().as_bytes())?;
-        // The connection stays open behind the answer.
-        let mut answers = serde_json::Deserializer::from_reader(stream);
-        let answer = Value::deserialize(&mut answers)?;
-        match &answer["result"] {
-            Value::String(text) => Ok(text.clone()),
-            _ => Err(io::Error::other(format!("{method}: {}", answer["error"]))),
-        }
+        request(&self.control, method, arguments)
+    }
+}
+
+/// A command of ovs-appctl(8), given over the daemon's control socket (JSON-RPC 1.0).
+fn request(control: &Path, method: &str, arguments: &[&str]) -> io::Result<String> {
+    let mut stream = UnixStream::connect(control)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.set_write_timeout(Some(LIMIT))?;
+    let call = json!({"id": 0, "method": method, "params": arguments});
+    stream.write_all(call.to_string().as_bytes())?;
+    // The connection stays open behind the answer.
+    let mut answers = serde_json::Deserializer::from_reader(stream);
+    let answer = Value::deserialize(&mut answers)?;
+    match &answer["result"] {
+        Value::String(text) => Ok(text.clone()),
+        _ => Err(io::Error::other(format!("{method}: {}", answer["error"]))),
     }
 }
 

@@ -51,14 +51,20 @@ pub(super) fn received(text: &str) -> Option<u64> {
 /// Queues of `port` in what `ovs-appctl dpif-netdev/pmd-rxq-show` prints: a line for each. None
 /// when there is no such port.
 pub(super) fn queues(text: &str, port: &str) -> Option<u64> {
-    let own = |line: &&str| {
-        let mut words = line.split_ascii_whitespace();
-        words.next() == Some("port:")
-            && words.next() == Some(port)
-            && words.next() == Some("queue-id:")
-    };
-    let count = text.lines().filter(own).count() as u64;
+    let count = queue_lines(text, port).count() as u64;
     (count > 0).then_some(count)
+}
+
+/// Whether the same text shows a queue of `port` that is polled: those of a guest are, once its driver is there.
+pub(super) fn polled(text: &str, port: &str) -> bool {
+    queue_lines(text, port).any(|line| line.contains("(enabled)"))
+}
+
+fn queue_lines<'a>(text: &'a str, port: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines().filter(move |line| {
+        let words = line.split_ascii_whitespace().take(3);
+        words.eq(["port:", port, "queue-id:"])
+    })
 }
 
 #[cfg(test)]
@@ -91,10 +97,16 @@ main thread:
   port: p0                queue-id:  0 (enabled)   pmd usage:  0 %
   port: p0                queue-id:  1 (enabled)   pmd usage:  0 %
   port: p1                queue-id:  0 (enabled)   pmd usage:  0 %
+  port: t0                queue-id:  0 (disabled)  pmd usage:  0 %
   overhead:  0 %
 ";
         assert_eq!((queues(text, "p0"), queues(text, "p1")), (Some(2), Some(1)));
-        assert_eq!(queues(text, "p"), None);
+        assert_eq!((queues(text, "t0"), queues(text, "p")), (Some(1), None));
+        let ports = ["p0", "p1", "t0", "p"];
+        assert_eq!(
+            ports.map(|port| polled(text, port)),
+            [true, true, false, false]
+        );
     }
 
     #[test]

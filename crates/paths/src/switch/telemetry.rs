@@ -63,6 +63,13 @@ impl Telemetry {
         Ok(self.info(port)?["dev_started"] == 1)
     }
 
+    /// Whether a port has a link; that of a guest has one when the guest's driver is there.
+    pub(super) fn linked(&self, port: usize) -> io::Result<bool> {
+        let answer = self.request(&format!("/ethdev/link_status,{port}"))?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        Ok(answer["/ethdev/link_status"]["status"] == "UP")
+    }
+
     /// Receive queues of a port.
     pub(super) fn queues(&self, port: usize) -> io::Result<u64> {
         let info = self.info(port)?;

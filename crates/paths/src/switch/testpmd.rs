@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use nicety_model::note::{DpdkInterfaces, DpdkSwitch, PathNote};
@@ -92,6 +93,17 @@ impl Running {
             telemetry,
             program,
             threads,
+        })
+    }
+
+    /// Waits until `ports`, which are guests', carry frames.
+    pub(super) fn wait_for_guests(&mut self, ports: Range<usize>) -> Result<(), PathError> {
+        let telemetry = &self.telemetry;
+        self.program.program().wait_for("its guests' drivers", || {
+            let linked = ports
+                .clone()
+                .all(|port| telemetry.linked(port).unwrap_or(false));
+            Ok(linked.then_some(()))
         })
     }
 

@@ -1,24 +1,20 @@
 //! One running guest, from the host's side.
 
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nicety_guests::channel::{Channel, Missed};
-use nicety_guests::cloud_hypervisor::{self, CloudHypervisor};
 use nicety_guests::console::last_lines;
 use nicety_guests::devices::{self, Backend};
-use nicety_guests::initramfs::{self, Contents, Initramfs};
+use nicety_guests::initramfs::{self, Contents};
 use nicety_guests::machine;
 use nicety_guests::virtio;
-use nicety_guests::vsock;
 use nicety_guests::wire::{CONFIG, GuestConfig, Hello, Report, Serve};
 use nicety_guests::{Accelerator, Bundle, Machine, MachineSpec, QemuError};
 use nicety_model::Remedy;
 use nicety_model::plan::VmNic;
-use nicety_netdev::link::Mac;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use serde_json::Value;
@@ -28,14 +24,13 @@ use super::spec::VmSpec;
 use crate::error::PathError;
 use crate::guest::{behind, macs};
 use crate::path::PathThread;
-use crate::run_dir::RunDir;
 
 /// Longest wait for the guest's counters. A guest that has just been overloaded finishes the
 /// frames in its rings first.
 const REPORT_LIMIT: Duration = Duration::from_secs(20);
-const COMMAND_LINE: &str = "console=ttyS0 loglevel=4 panic=-1";
-/// What this program plays in it.
-const PART: &str = "vm";
+/// `no_timer_check`: the kernel counts ticks for some ms and gives up when none came, which on a busy host says nothing
+/// about the timer.
+const COMMAND_LINE: &str = "console=ttyS0 loglevel=4 panic=-1 no_timer_check";
 
 /// A guest that forwards; killed when dropped.
 #[derive(Debug)]
@@ -61,8 +56,6 @@ pub(super) struct Boot<'a> {
     pub(super) accelerator: &'a Accelerator,
     /// Namespace of the guests' interfaces on the host.
     pub(super) ns: &'a NetNs,
-    /// The user's own program that runs it, where one does, and a directory for its sockets.
-    pub(super) own: Option<(&'a CloudHypervisor, &'a RunDir)>,
     /// Where threads go.
     pub(super) place: Plan<'a>,
     /// Module of the guest's driver, where its NICs are virtual functions.
@@ -80,21 +73,9 @@ pub(super) struct Boot<'a> {
 /// A guest that boots; killed when dropped.
 pub(super) struct Starting {
     name: String,
-    machine: Machine,
-    line: Line,
+    inner: Inner,
     threads: Vec<PathThread>,
 }
-
-/// The way to a guest that boots.
-enum Line {
-    /// It is there before the guest.
-    Open(Channel),
-    /// The guest connects to it.
-    Awaited(UnixListener),
-}
-
-/// How often a wait for a guest's connection looks whether its machine has ended.
-const LOOK: Duration = Duration::from_millis(500);
 
 impl Boot<'_> {
     /// Starts guest `number`.
@@ -119,7 +100,6 @@ impl Boot<'_> {
             ring: ask.ring,
             whole_frames: self.whole_frames,
             serve: self.serve.get(number).cloned(),
-            over_vsock: self.own.is_some(),
         };
         let text = serde_json::to_vec(&config).map_err(|e| QemuError::io("write", CONFIG, e))?;
         let mut modules = vec![
@@ -127,7 +107,6 @@ impl Boot<'_> {
             "bridge",
         ];
         modules.extend(devices::bus_module(ask.machine));
-        modules.extend(config.over_vsock.then_some(vsock::MODULE));
         let initramfs = initramfs::build(&Contents {
             kernel: &self.bundle.kernel,
             modules: &modules,
@@ -137,30 +116,6 @@ impl Boot<'_> {
             1 => "guest".to_owned(),
             _ => format!("guest{number}"),
         };
-        let (mut machine, line) = match self.own {
-            None => self.on_qemu(&name, backends, macs, initramfs)?,
-            Some(own) => self.on_cloud_hypervisor(own, &name, backends, macs, initramfs)?,
-        };
-        let vcpus = machine.vcpu_threads(ask.vcpus)?;
-        let first = number * ask.vcpus as usize;
-        let process = (machine.id(), ask.vmm);
-        let threads = self.place.place(&name, first, process, &vcpus)?;
-        Ok(Starting {
-            name,
-            machine,
-            line,
-            threads,
-        })
-    }
-
-    fn on_qemu(
-        &self,
-        name: &str,
-        backends: [Backend; 2],
-        macs: [Mac; 2],
-        initramfs: Initramfs,
-    ) -> Result<(Machine, Line), PathError> {
-        let ask = &self.spec.ask;
         let socket = |e| QemuError::io("make", "the guest's channel", e);
         let (ours, theirs) = UnixStream::pair().map_err(socket)?;
         let theirs = OwnedFd::from(theirs);
@@ -171,55 +126,27 @@ impl Boot<'_> {
             &self.bundle.kernel.image,
             &initramfs,
             &format!("{COMMAND_LINE}{words}"),
-            PART,
+            "vm",
         ));
-        let mut spec = machine_spec(name, arguments, vec![theirs], backends, initramfs);
-        // It names its interfaces.
-        spec.ns = (ask.nic == VmNic::AfXdp).then(|| self.ns.clone());
-        let machine = Machine::start(&self.bundle.emulator, spec)?;
-        Ok((machine, Line::Open(channel)))
-    }
-
-    fn on_cloud_hypervisor(
-        &self,
-        (vmm, dir): (&CloudHypervisor, &RunDir),
-        name: &str,
-        backends: [Backend; 2],
-        macs: [Mac; 2],
-        initramfs: Initramfs,
-    ) -> Result<(Machine, Line), PathError> {
-        let vsock = dir.file(&format!("{name}.vsock"));
-        let listener = vsock::listen(&vsock).map_err(|e| QemuError::io("make", &vsock, e))?;
-        let mut arguments = cloud_hypervisor::arguments(&self.spec.ask, &backends, macs, &vsock);
-        arguments.extend(cloud_hypervisor::kernel(
-            &self.bundle.kernel.image,
-            &initramfs,
-            machine::command_line(COMMAND_LINE, &initramfs, PART),
-        ));
-        let mut spec = machine_spec(name, arguments, Vec::new(), backends, initramfs);
-        // It reads the MTU of taps by their names.
-        spec.ns = Some(self.ns.clone());
-        let api = dir.file(&format!("{name}.api"));
-        let machine = Machine::on_cloud_hypervisor(vmm, spec, &api)?;
-        Ok((machine, Line::Awaited(listener)))
-    }
-}
-
-fn machine_spec(
-    name: &str,
-    arguments: Vec<OsString>,
-    mut inherit: Vec<OwnedFd>,
-    backends: [Backend; 2],
-    initramfs: Initramfs,
-) -> MachineSpec {
-    inherit.push(initramfs.file.into());
-    inherit.extend(backends.into_iter().flat_map(Backend::into_queues));
-    MachineSpec {
-        name: format!("the {name}"),
-        arguments,
-        inherit,
-        left_in: None,
-        ns: None,
+        let mut inherit = vec![theirs, initramfs.file.into()];
+        inherit.extend(backends.into_iter().flat_map(Backend::into_queues));
+        let spec = MachineSpec {
+            name: format!("the {name}"),
+            arguments,
+            inherit,
+            left_in: None,
+            // Sockets of AF_XDP are those of interfaces that QEMU looks up by their names.
+            ns: (ask.nic == VmNic::AfXdp).then(|| self.ns.clone()),
+        };
+        let mut machine = Machine::start(&self.bundle.emulator, spec)?;
+        let vcpus = machine.qmp()?.vcpu_threads()?;
+        let first = number * ask.vcpus as usize;
+        let threads = self.place.place(&name, first, machine.id(), &vcpus)?;
+        Ok(Starting {
+            name,
+            inner: Inner { machine, channel },
+            threads,
+        })
     }
 }
 
@@ -228,21 +155,14 @@ impl Starting {
     pub(super) fn finish(self, boot: &Boot<'_>) -> Result<Guest, PathError> {
         let Self {
             name,
-            mut machine,
-            line,
+            mut inner,
             mut threads,
         } = self;
+        let Inner { machine, channel } = &mut inner;
         let id = machine.id();
         let limit = boot.spec.boot_limit;
-        let channel = match line {
-            Line::Open(channel) => Ok(channel),
-            Line::Awaited(listener) => connected(&mut machine, &listener, limit, boot.stopped)?,
-        };
-        let hello = channel.and_then(|mut channel| {
-            let hello = channel.hello(limit, boot.stopped)?;
-            Ok((channel, hello))
-        });
-        let (channel, hello) = hello.map_err(|missed| match missed {
+        let hello = channel.hello(limit, boot.stopped);
+        let hello = hello.map_err(|missed| match missed {
             Missed::Stopped => PathError::Stopped,
             Missed::Late => machine.late("its hello", limit).into(),
             Missed::Gone(e) => {
@@ -261,8 +181,6 @@ impl Starting {
             });
         }
         threads.extend(boot.place.place_vhost(&name, id)?);
-        threads.extend(boot.place.place_carriers(&name, id)?);
-        let inner = Inner { machine, channel };
         Ok(Guest {
             inner: Mutex::new(inner),
             name,
@@ -270,26 +188,6 @@ impl Starting {
             hello,
             threads,
         })
-    }
-}
-
-/// Waits until a guest that boots has connected, unless its machine ends first.
-fn connected(
-    machine: &mut Machine,
-    listener: &UnixListener,
-    limit: Duration,
-    stopped: &dyn Fn() -> bool,
-) -> Result<Result<Channel, Missed>, QemuError> {
-    let end = Instant::now() + limit;
-    loop {
-        match Channel::accept(listener, LOOK, stopped) {
-            Err(Missed::Late) if Instant::now() < end => {}
-            accepted => return Ok(accepted),
-        }
-        if machine.ended()?.is_some() {
-            let late = machine.late("its hello", limit);
-            return Err(machine.why_ended("its hello", late));
-        }
     }
 }
 
@@ -337,12 +235,13 @@ impl Guest {
     /// Presses its reset button. It boots again, and forwards as it did.
     pub(super) fn reset(&self) -> Result<(), QemuError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.machine.reset()
+        inner.machine.qmp()?.reset()
     }
 
     fn stand(&self, still: bool) -> bool {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.machine.stand(still).is_ok()
+        let stood = inner.machine.qmp().and_then(|qmp| qmp.stand(still));
+        stood.is_ok()
     }
 
     /// The guest's counters now.

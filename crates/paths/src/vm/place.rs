@@ -3,10 +3,8 @@
 use std::fs;
 
 use nicety_guests::QemuError;
-use nicety_guests::cloud_hypervisor::carries;
 use nicety_host::roots::ProcRoot;
-use nicety_host::tasks::{self, Task};
-use nicety_model::path::Vmm;
+use nicety_host::tasks;
 use nicety_netdev::cpu_set;
 use nicety_netdev::napi::NapiThread;
 use rustix::process::Pid;
@@ -27,17 +25,17 @@ pub(super) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Places the threads of the process `machine`, of which `vcpus` are the virtual CPUs' of
+    /// Places the threads of the process `qemu`, of which `vcpus` are the virtual CPUs' of
     /// `guest`, the first of them number `first` of all guests'. Returns those that do the path's
-    /// work: of QEMU its main thread too.
+    /// work: its main thread too.
     pub(super) fn place(
         &self,
         guest: &str,
         first: usize,
-        (machine, vmm): (u32, Vmm),
+        qemu: u32,
         vcpus: &[i32],
     ) -> Result<Vec<PathThread>, QemuError> {
-        for task in tasks_of(machine)? {
+        for task in tasks_of(qemu)? {
             if !vcpus.contains(&task) {
                 set(task, self.rest)?;
             }
@@ -50,43 +48,17 @@ impl Plan<'_> {
             let name = format!("{guest}/vcpu{number}");
             placed.push(read_back(name, *task, pinned)?);
         }
-        if vmm == Vmm::Qemu {
-            placed.push(read_back(format!("{guest}/qemu"), machine as i32, None)?);
-        }
+        placed.push(read_back(format!("{guest}/qemu"), qemu as i32, None)?);
         Ok(placed)
-    }
-
-    /// Places the threads of Cloud Hypervisor that carry frames, which are there once the guest's driver is.
-    pub(super) fn place_carriers(
-        &self,
-        guest: &str,
-        machine: u32,
-    ) -> Result<Vec<PathThread>, QemuError> {
-        let tasks = tasks::of_process(&ProcRoot::live(), machine).into_iter();
-        let carriers = tasks.filter(|task| carries(&task.name));
-        let named = carriers.map(|task| (task.name.clone(), task));
-        self.place_named(guest, named)
     }
 
     /// Places the kernel's vhost threads of `qemu`, which are there once the guest's driver is.
     pub(super) fn place_vhost(&self, guest: &str, qemu: u32) -> Result<Vec<PathThread>, QemuError> {
         let wanted = format!("vhost-{qemu}");
-        let tasks = tasks::any_threads(&ProcRoot::live(), |name| name == wanted).into_iter();
-        let named = tasks
-            .enumerate()
-            .map(|(n, task)| (format!("vhost{n}"), task));
-        self.place_named(guest, named)
-    }
-
-    /// Places threads under their names within the guest.
-    fn place_named(
-        &self,
-        guest: &str,
-        threads: impl Iterator<Item = (String, Task)>,
-    ) -> Result<Vec<PathThread>, QemuError> {
-        let placed = threads.map(|(name, task)| {
+        let tasks = tasks::any_threads(&ProcRoot::live(), |name| name == wanted);
+        let placed = tasks.iter().enumerate().map(|(number, task)| {
             set(task.tid as i32, self.rest)?;
-            read_back(format!("{guest}/{name}"), task.tid as i32, None)
+            read_back(format!("{guest}/vhost{number}"), task.tid as i32, None)
         });
         placed.collect()
     }
@@ -105,11 +77,7 @@ fn set(task: i32, cpus: &[u32]) -> Result<(), QemuError> {
     match cpu_set::pin(Pid::from_raw(task), cpus) {
         // Helpers come and go.
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(e) => Err(QemuError::io(
-            "place",
-            format!("the machine's thread {task}"),
-            e,
-        )),
+        Err(e) => Err(QemuError::io("place", format!("QEMU's thread {task}"), e)),
     }
 }
 

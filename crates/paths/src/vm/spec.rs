@@ -1,7 +1,7 @@
 //! What a path through a guest is to be, and whether this machine can have it.
 
 use nicety_guests::devices::MEMORY_MIB;
-use nicety_guests::{Accelerator, Bundle, CloudHypervisor, QemuOption};
+use nicety_guests::{Bundle, QemuOption};
 use nicety_model::plan::VmConfig;
 use nicety_model::{FrameSize, Remedy};
 use nicety_netdev::link::Mac;
@@ -28,8 +28,6 @@ pub struct VmSpec {
     pub tester_cpus: Vec<u32>,
     /// Pairs of neighbours that are to share the guest's way to the tester.
     pub neighbours: u32,
-    /// What runs it, where that is the user's own program.
-    pub vmm: Option<CloudHypervisor>,
     /// Longest wait until the guest forwards.
     pub boot_limit: std::time::Duration,
 }
@@ -81,29 +79,8 @@ pub(super) fn check(spec: &VmSpec, cpus: &[u32]) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Refuses a user's own program where KVM does not work.
-pub(super) fn runs(spec: &VmSpec, accelerator: &Accelerator) -> Result<(), PathError> {
-    let Accelerator::Tcg(why) = accelerator else {
-        return Ok(());
-    };
-    if spec.vmm.is_none() {
-        return Ok(());
-    }
-    let why = why.as_deref().unwrap_or("TCG was asked for");
-    Err(PathError::Guest {
-        why: format!("vmm = \"{}\" runs on KVM only: {why}", spec.ask.vmm),
-        remedy: Remedy::here_or_plan(
-            "measure on a host with KVM, or in the lab (nicety lab run)",
-            "write vmm = \"qemu\"",
-        ),
-    })
-}
-
 /// Refuses what the QEMU at hand does not know.
 pub(super) fn known(spec: &VmSpec, bundle: &Bundle) -> Result<(), PathError> {
-    if spec.vmm.is_some() {
-        return Ok(());
-    }
     match bundle.emulator.lacks(&spec.ask)? {
         None => Ok(()),
         Some(option) => Err(PathError::Guest {
@@ -143,8 +120,6 @@ fn memory(guests: u32, available_mib: Option<u64>) -> Result<(), PathError> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use nicety_model::PathSpec;
 
     use super::*;
@@ -164,7 +139,6 @@ mod tests {
             stations: Vec::new(),
             tester_cpus: Vec::new(),
             neighbours: 0,
-            vmm: None,
             boot_limit: std::time::Duration::ZERO,
         }
     }
@@ -178,27 +152,6 @@ mod tests {
             "4 guests need 2048 MiB of memory, 1600 MiB are available"
         );
         assert_eq!(error.remedy(), Some(Remedy::plan("write vms = 3 or less")));
-    }
-
-    #[test]
-    fn a_users_own_program_needs_kvm() {
-        let dir = tempfile::tempdir().unwrap();
-        let program = dir.path().join("vmm");
-        std::fs::write(&program, "#!/bin/sh\necho cloud-hypervisor v53.0\n").unwrap();
-        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-        let spec = |vmm| VmSpec {
-            vmm,
-            ..spec(&[("vmm", "cloud-hypervisor")])
-        };
-        let own = spec(Some(CloudHypervisor::find(Some(&program)).unwrap()));
-        assert!(runs(&own, &Accelerator::Kvm).is_ok());
-        let emulated = Accelerator::Tcg(Some("no /dev/kvm".to_owned()));
-        let error = runs(&own, &emulated).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "vmm = \"cloud-hypervisor\" runs on KVM only: no /dev/kvm"
-        );
-        assert!(runs(&spec(None), &emulated).is_ok());
     }
 
     #[test]

@@ -18,9 +18,8 @@ use nicety_paths::{
     BridgePath, BridgeSpec, Coupling, DirectPath, DirectSpec, ExternalPath, NetnsPath, NetnsSpec,
     Path, PathError, ledger,
 };
+use nicety_testkit::runner::{Test, run};
 
-#[path = "../../../netdev/tests/net_harness/mod.rs"]
-mod net_harness;
 #[allow(dead_code, reason = "shared with the tests of guests and switches")]
 mod packet;
 
@@ -33,29 +32,27 @@ fn main() -> ExitCode {
     if std::env::var_os(HOLD).is_some() {
         return hold();
     }
-    net_harness::run(
-        "paths",
-        &[
-            ("the_bridge_path_carries_every_frame_both_ways", carries),
-            ("the_bridge_path_says_where_it_runs", says_where),
-            ("overload_is_lost_in_the_path", overload),
-            ("without_the_switches_the_sender_pays", coupled),
-            ("merging_switches_are_off", never_merged),
-            ("large_frames_get_a_large_mtu", jumbo),
-            ("the_direct_path_carries_frames_both_ways", direct),
-            (
-                "a_guest_in_a_namespace_carries_frames_both_ways",
-                namespace_guest,
-            ),
-            (
-                "guests_in_namespaces_carry_their_own_stations_frames",
-                namespace_guests,
-            ),
-            ("existing_ports_are_taken_as_they_are", external),
-            ("two_paths_live_side_by_side", two_at_once),
-            ("nothing_is_left_after_kill", killed),
-        ],
-    )
+    run([
+        Test::new("the_bridge_path_carries_every_frame_both_ways", carries).as_any_user(),
+        Test::new("the_bridge_path_says_where_it_runs", says_where).as_any_user(),
+        Test::new("overload_is_lost_in_the_path", overload),
+        Test::new("without_the_switches_the_sender_pays", coupled),
+        Test::new("merging_switches_are_off", never_merged),
+        Test::new("large_frames_get_a_large_mtu", jumbo),
+        Test::new("the_direct_path_carries_frames_both_ways", direct),
+        Test::new(
+            "a_guest_in_a_namespace_carries_frames_both_ways",
+            namespace_guest,
+        )
+        .as_any_user(),
+        Test::new(
+            "guests_in_namespaces_carry_their_own_stations_frames",
+            namespace_guests,
+        ),
+        Test::new("existing_ports_are_taken_as_they_are", external),
+        Test::new("two_paths_live_side_by_side", two_at_once),
+        Test::new("nothing_is_left_after_kill", killed).as_any_user(),
+    ])
 }
 
 /// The CPU for the path: the machine's last, on which tests are least likely to run.

@@ -18,14 +18,15 @@ use nicety_paths::{
     Coupling, Datapath, DpdkSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath, OvsSpec, Path, PathError,
     RigSpec, Tagging, TestpmdPath, Vdev, VlanBridgePath, ledger,
 };
+use nicety_testkit::runner::{Skip, Test, run};
 
-#[path = "../../../netdev/tests/net_harness/mod.rs"]
-mod net_harness;
 #[allow(dead_code, reason = "shared with the tests of other paths")]
 #[path = "../paths/packet.rs"]
 mod packet;
 
 use packet::PacketSocket;
+
+type Outcome = Result<(), Skip>;
 
 /// Set for the copy of this program that builds a path and waits to be killed.
 const HOLD: &str = "NICETY_TEST_HOLD_SWITCH";
@@ -41,28 +42,54 @@ fn main() -> ExitCode {
         nicety_paths::sweep();
         return ExitCode::SUCCESS;
     }
-    net_harness::run(
-        "switches",
-        &[
-            (
-                "vlan_bridges_carry_tagged_frames_and_no_others",
-                vlan_bridges,
-            ),
-            ("ovs_userspace_carries_every_frame_both_ways", ovs_userspace),
-            ("ovs_kernel_carries_every_frame_both_ways", ovs_kernel),
-            ("ovs_carries_frames_of_a_vlan_and_no_others", ovs_tagged),
-            ("ovs_says_which_datapath_it_took", ovs_automatic),
-            ("a_logical_switch_of_ovn_carries_every_frame_both_ways", ovn),
-            ("ovs_dpdk_carries_every_frame_both_ways", ovs_dpdk),
-            ("testpmd_carries_every_frame_both_ways", testpmd),
-            ("testpmd_polls_with_two_queues", two_queues),
-            (
-                "what_cannot_be_built_is_refused_before_it_is_begun",
-                refused,
-            ),
-            ("nothing_is_left_after_kill", killed),
-        ],
-    )
+    let mut tests = vec![
+        Test::new("ovs_userspace_carries_every_frame_both_ways", ovs_userspace).as_any_user(),
+        Test::new("ovs_kernel_carries_every_frame_both_ways", ovs_kernel),
+        Test::new("ovs_says_which_datapath_it_took", ovs_automatic).as_any_user(),
+        Test::new("testpmd_polls_with_two_queues", two_queues),
+        Test::new(
+            "what_cannot_be_built_is_refused_before_it_is_begun",
+            refused,
+        )
+        .as_any_user(),
+    ];
+    for (name, tagging) in [
+        ("sub_interfaces", Tagging::SubInterface),
+        ("a_filtering_bridge", Tagging::Filtering),
+    ] {
+        let name = format!("{name}_carry_tagged_frames_and_no_others");
+        tests.push(Test::new(name, move |privilege| {
+            vlan_bridge(tagging, privilege)
+        }));
+    }
+    for (name, datapath) in [
+        ("ovs_userspace", Datapath::Userspace),
+        ("ovs_kernel", Datapath::Kernel),
+    ] {
+        let name = format!("{name}_carries_frames_of_a_vlan_and_no_others");
+        tests.push(Test::new(name, move |privilege| {
+            ovs_tagged(datapath, privilege)
+        }));
+    }
+    for acl in [Acl::None, Acl::AllowStateless, Acl::AllowRelated] {
+        let name = format!("ovn_carries_every_frame_both_ways_{acl}");
+        tests.push(Test::new(name, move |privilege| ovn(acl, privilege)));
+    }
+    for vdev in [Vdev::AfPacket, Vdev::AfXdp] {
+        let name = |program| format!("{program}_carries_every_frame_both_ways_{}", vdev.word());
+        tests.push(Test::new(name("ovs_dpdk"), move |privilege| {
+            ovs_dpdk(vdev, privilege)
+        }));
+        tests.push(Test::new(name("testpmd"), move |privilege| {
+            testpmd(vdev, privilege)
+        }));
+    }
+    for (kind, programs) in [("ovs", 2), ("ovs-dpdk", 2), ("testpmd", 1)] {
+        let name = format!("nothing_of_{kind}_is_left_after_kill");
+        let killed = move |privilege| killed(kind, programs, privilege);
+        tests.push(Test::new(name, killed).as_any_user());
+    }
+    run(tests)
 }
 
 /// The CPU for the path: the machine's last, on which tests are least likely to run.
@@ -100,20 +127,18 @@ fn dpdk(vdev: Vdev, queues: u32) -> DpdkSpec {
     }
 }
 
-/// The path, or nothing and a printed reason where the machine or the user lacks something.
-fn had<P>(what: &str, built: Result<P, PathError>, privilege: Privilege) -> Option<P> {
+/// The path; skips where the machine or the user lacks something.
+fn had<P>(built: Result<P, PathError>, privilege: Privilege) -> Result<P, Skip> {
     match built {
-        Ok(path) => Some(path),
+        Ok(path) => Ok(path),
         Err(error @ (PathError::NotInstalled { .. } | PathError::NoKernelSupport { .. })) => {
-            println!("{what} skipped: {error}: {}", error.remedy().unwrap());
-            None
+            Err(Skip(format!("{error}: {}", error.remedy().unwrap())))
         }
         // A sandboxed user may be refused sockets or memory that the program insists on.
         Err(error @ PathError::Program { .. }) if privilege != Privilege::Privileged => {
-            println!("{what} skipped for an ordinary user: {error}");
-            None
+            Err(Skip(format!("for an ordinary user: {error}")))
         }
-        Err(error) => panic!("{what}: {error}"),
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -178,14 +203,11 @@ fn cpu_ns(path: &dyn Path, name: &str) -> u64 {
     threads.iter().map(|t| packet::cpu_ns(t.thread.pid)).sum()
 }
 
-fn vlan_bridges(privilege: Privilege) {
-    for tagging in [Tagging::SubInterface, Tagging::Filtering] {
-        let built = VlanBridgePath::build(&rig(1), tagging);
-        if let Some(path) = had(&format!("vlan-bridge, {tagging:?}"), built, privilege) {
-            assert_eq!(path.facts().kind, "vlan-bridge");
-            tagged(&path);
-        }
-    }
+fn vlan_bridge(tagging: Tagging, privilege: Privilege) -> Outcome {
+    let path = had(VlanBridgePath::build(&rig(1), tagging), privilege)?;
+    assert_eq!(path.facts().kind, "vlan-bridge");
+    tagged(&path);
+    Ok(())
 }
 
 /// Frames of both IP versions with the path's tag arrive with it, frames without do not arrive.
@@ -217,110 +239,89 @@ fn tagged(path: &dyn Path) {
     assert_eq!(path.facts().coupling, Coupling::Decoupled);
 }
 
-fn ovs_userspace(privilege: Privilege) {
-    if let Some(path) = had("ovs", ovs(Some(Datapath::Userspace)), privilege) {
-        assert_eq!(path.facts().kind, "ovs");
-        carries(&path, Some("ovs-vswitchd"));
-        assert!(path.counters().unwrap().of("ovs").unwrap().rx_packets >= 420);
-    }
+fn ovs_userspace(privilege: Privilege) -> Outcome {
+    let path = had(ovs(Some(Datapath::Userspace)), privilege)?;
+    assert_eq!(path.facts().kind, "ovs");
+    carries(&path, Some("ovs-vswitchd"));
+    assert!(path.counters().unwrap().of("ovs").unwrap().rx_packets >= 420);
+    Ok(())
 }
 
-fn ovs_kernel(privilege: Privilege) {
-    if let Some(path) = had(
-        "ovs, kernel datapath",
-        ovs(Some(Datapath::Kernel)),
-        privilege,
-    ) {
-        carries(&path, None);
-    }
+fn ovs_kernel(privilege: Privilege) -> Outcome {
+    let path = had(ovs(Some(Datapath::Kernel)), privilege)?;
+    carries(&path, None);
+    Ok(())
 }
 
-fn ovs_tagged(privilege: Privilege) {
-    for datapath in [Datapath::Userspace, Datapath::Kernel] {
-        let built = ovs_with(Some(datapath), true);
-        if let Some(path) = had(&format!("tagged ovs, {datapath:?}"), built, privilege) {
-            tagged(&path);
-        }
-    }
+fn ovs_tagged(datapath: Datapath, privilege: Privilege) -> Outcome {
+    tagged(&had(ovs_with(Some(datapath), true), privilege)?);
+    Ok(())
 }
 
-fn ovs_automatic(privilege: Privilege) {
-    if let Some(path) = had("ovs", ovs(None), privilege) {
-        let said = path
-            .facts()
-            .notes
-            .iter()
-            .map(Note::to_string)
-            .find(|note| note.starts_with("The switch is "))
-            .unwrap();
-        let wanted = match path.datapath() {
-            Datapath::Kernel => "kernel datapath",
-            Datapath::Userspace => "because the kernel has no openvswitch datapath",
-        };
-        assert!(
-            said.contains("Open vSwitch ") && said.contains(wanted),
-            "{said}"
-        );
-        carries(&path, None);
-    }
+fn ovs_automatic(privilege: Privilege) -> Outcome {
+    let path = had(ovs(None), privilege)?;
+    let notes = Note::texts(&path.facts().notes);
+    let said = notes.iter().find(|note| note.starts_with("The switch is "));
+    let wanted = match path.datapath() {
+        Datapath::Kernel => "kernel datapath",
+        Datapath::Userspace => "because the kernel has no openvswitch datapath",
+    };
+    let said = said.unwrap();
+    assert!(
+        said.contains("Open vSwitch ") && said.contains(wanted),
+        "{said}"
+    );
+    carries(&path, None);
+    Ok(())
 }
 
-fn ovn(privilege: Privilege) {
-    for acl in [Acl::None, Acl::AllowStateless, Acl::AllowRelated] {
-        let built = OvnPath::build(&OvnSpec {
-            rig: rig(1),
-            datapath: Some(Datapath::Userspace),
-            acl,
-            stations: [0x0a, 0x0b].map(|last| Mac([0x02, 0x6e, 0x69, 0, 0, last])),
-            cpus: vec![path_cpu()],
-        });
-        if let Some(path) = had(&format!("ovn, acl = \"{acl}\""), built, privilege) {
-            assert_eq!(path.facts().kind, "ovn");
-            let notes = Note::texts(&path.facts().notes).join(" ");
-            assert!(notes.contains(" with OVN 2"), "{notes}");
-            carries(&path, Some("ovs-vswitchd"));
-            // A frame that is looked up again for its connection is one.
-            let seen = path.counters().unwrap().of("ovs").unwrap().rx_packets;
-            assert!((420..500).contains(&seen), "{acl}: {seen}");
-        }
-    }
+fn ovn(acl: Acl, privilege: Privilege) -> Outcome {
+    let built = OvnPath::build(&OvnSpec {
+        rig: rig(1),
+        datapath: Some(Datapath::Userspace),
+        acl,
+        stations: [0x0a, 0x0b].map(|last| Mac([0x02, 0x6e, 0x69, 0, 0, last])),
+        cpus: vec![path_cpu()],
+    });
+    let path = had(built, privilege)?;
+    assert_eq!(path.facts().kind, "ovn");
+    let notes = Note::texts(&path.facts().notes).join(" ");
+    assert!(notes.contains(" with OVN 2"), "{notes}");
+    carries(&path, Some("ovs-vswitchd"));
+    // A frame that is looked up again for its connection is one.
+    let seen = path.counters().unwrap().of("ovs").unwrap().rx_packets;
+    assert!((420..500).contains(&seen), "{acl}: {seen}");
+    Ok(())
 }
 
-fn ovs_dpdk(privilege: Privilege) {
-    for vdev in [Vdev::AfPacket, Vdev::AfXdp] {
-        let built = OvsDpdkPath::build(&dpdk(vdev, 1));
-        if let Some(path) = had(&format!("ovs-dpdk, {}", vdev.word()), built, privilege) {
-            assert_eq!(path.facts().kind, "ovs-dpdk");
-            carries(&path, Some("ovs pmd-c"));
-            // It says itself how much of its time it had frames.
-            let polling = path.counters().unwrap().polling;
-            let known = |who: &str| path.facts().threads.iter().any(|t| t.thread.name == who);
-            assert!(
-                polling.iter().all(|thread| known(&thread.who)),
-                "{polling:?}"
-            );
-            let cycles = polling.first().and_then(|thread| thread.cycles).unwrap();
-            assert!(cycles.busy > 0 && cycles.idle > 0, "{cycles:?}");
-        }
-    }
+fn ovs_dpdk(vdev: Vdev, privilege: Privilege) -> Outcome {
+    let path = had(OvsDpdkPath::build(&dpdk(vdev, 1)), privilege)?;
+    assert_eq!(path.facts().kind, "ovs-dpdk");
+    carries(&path, Some("ovs pmd-c"));
+    // It says itself how much of its time it had frames.
+    let polling = path.counters().unwrap().polling;
+    let known = |who: &str| path.facts().threads.iter().any(|t| t.thread.name == who);
+    assert!(
+        polling.iter().all(|thread| known(&thread.who)),
+        "{polling:?}"
+    );
+    let cycles = polling.first().and_then(|thread| thread.cycles).unwrap();
+    assert!(cycles.busy > 0 && cycles.idle > 0, "{cycles:?}");
+    Ok(())
 }
 
-fn testpmd(privilege: Privilege) {
-    for vdev in [Vdev::AfPacket, Vdev::AfXdp] {
-        let built = TestpmdPath::build(&dpdk(vdev, 1));
-        if let Some(path) = had(&format!("testpmd, {}", vdev.word()), built, privilege) {
-            assert_eq!(path.facts().kind, "testpmd");
-            carries(&path, Some("testpmd lcore"));
-            assert_eq!(path.counters().unwrap().polling.len(), 1);
-        }
-    }
+fn testpmd(vdev: Vdev, privilege: Privilege) -> Outcome {
+    let path = had(TestpmdPath::build(&dpdk(vdev, 1)), privilege)?;
+    assert_eq!(path.facts().kind, "testpmd");
+    carries(&path, Some("testpmd lcore"));
+    assert_eq!(path.counters().unwrap().polling.len(), 1);
+    Ok(())
 }
 
-fn two_queues(privilege: Privilege) {
-    let built = TestpmdPath::build(&dpdk(Vdev::AfPacket, 2));
-    if let Some(path) = had("testpmd, two queues", built, privilege) {
-        carries(&path, Some("testpmd lcore"));
-    }
+fn two_queues(privilege: Privilege) -> Outcome {
+    let path = had(TestpmdPath::build(&dpdk(Vdev::AfPacket, 2)), privilege)?;
+    carries(&path, Some("testpmd lcore"));
+    Ok(())
 }
 
 fn refused(_: Privilege) {
@@ -394,16 +395,9 @@ fn hold(kind: String) -> ExitCode {
     }
 }
 
-fn killed(privilege: Privilege) {
-    for (kind, programs) in [("ovs", 2), ("ovs-dpdk", 2), ("testpmd", 1)] {
-        if had(kind, build(kind), privilege).is_some() {
-            killed_with(kind, programs);
-        }
-    }
-}
-
 /// A path of this kind, which has so many programs, goes with the process that built it.
-fn killed_with(kind: &str, count: usize) {
+fn killed(kind: &str, count: usize, privilege: Privilege) -> Outcome {
+    drop(had(build(kind), privilege)?);
     let runtime = tempfile::tempdir().unwrap();
     let mut holder = Command::new(std::env::current_exe().unwrap());
     holder
@@ -443,4 +437,5 @@ fn killed_with(kind: &str, count: usize) {
         .unwrap();
     assert!(swept.success());
     assert_eq!(left(), 0);
+    Ok(())
 }

@@ -40,71 +40,33 @@ fn ports_are_refused_with_what_to_do() {
     };
     let ok = "uncounted: []";
     let absent = "start with --absent-ok";
+    #[rustfmt::skip]
     let table = [
         ("tap0", there(), none.clone(), ok.to_owned(), ok),
-        (
-            "tap0",
-            Place::Gone,
-            none.clone(),
+        ("tap0", Place::Gone, none.clone(),
             format!("tenant \"a\": there is no interface tap0 in this network namespace; correct the name, or {absent}"),
-            ok,
-        ),
-        (
-            "eth0/vf3",
-            Place::Gone,
-            none.clone(),
+            ok),
+        ("eth0/vf3", Place::Gone, none.clone(),
             format!("tenant \"a\": there is no interface eth0 in this network namespace; correct the name, or {absent}"),
-            ok,
-        ),
-        (
-            "eth0/vf3",
-            Place::Gone,
-            nic(|nic| nic.has_function = false),
-            format!("tenant \"a\": eth0 has no function 3; correct the number, see nicety vf list eth0, or {absent}"),
-            ok,
-        ),
-        (
-            "eth0/vf3",
-            waits(),
-            FUNCTION,
-            format!("tenant \"a\": eth0/vf3: eth0 has no link; correct that, or {absent}"),
-            ok,
-        ),
-        (
-            "eth0/vf3",
-            Place::Silent(None),
-            none.clone(),
+            ok),
+        ("eth0/vf3", Place::Gone, nic(|nic| nic.has_function = false),
+            format!("tenant \"a\": eth0 has no function 3; correct the number, see nicety port list eth0, or {absent}"),
+            ok),
+        ("eth0/vf3", waits(), FUNCTION,
+            format!("tenant \"a\": eth0/vf3: eth0 has no link; correct that, or {absent}"), ok),
+        ("eth0/vf3", Place::Silent(None), none.clone(),
             "eth0/vf3: the kernel has not answered; a driver or the firmware of a NIC may hang, see dmesg; --absent-ok starts without it".to_owned(),
-            ok,
-        ),
-        (
-            "tap0",
-            foreign(),
-            none.clone(),
+            ok),
+        ("tap0", foreign(), none.clone(),
             "tenant \"a\": tap0 has somebody else's htb qdisc; remove it first, see tc qdisc show dev tap0".to_owned(),
-            "",
-        ),
-        (
-            "eth0/vf3",
-            foreign(),
-            nic(|nic| nic.representor = Some("rep3".to_owned())),
+            ""),
+        ("eth0/vf3", foreign(), nic(|nic| nic.representor = Some("rep3".to_owned())),
             "tenant \"a\": rep3 has somebody else's htb qdisc; remove it first, see tc qdisc show dev rep3".to_owned(),
-            "",
-        ),
-        (
-            "eth0/vf3",
-            there(),
-            nic(|nic| nic.counts = false),
-            "uncounted: [0]".to_owned(),
-            "uncounted: [0]",
-        ),
-        (
-            "eth0/vf3",
-            there(),
-            nic(|nic| nic.longest_period = Some(Duration::from_secs(4))),
+            ""),
+        ("eth0/vf3", there(), nic(|nic| nic.counts = false), "uncounted: [0]".to_owned(), "uncounted: [0]"),
+        ("eth0/vf3", there(), nic(|nic| nic.longest_period = Some(Duration::from_secs(4))),
             "tenant \"a\": the counters of eth0/vf3 wrap too often for a period of 5s; write at most 4 s".to_owned(),
-            "",
-        ),
+            ""),
     ];
     for (port, place, nic, said, with_absent_ok) in table {
         let candidate = candidate(place, &nic);
@@ -141,27 +103,14 @@ fn limits_are_compared_with_what_the_ports_take() {
 
 #[test]
 fn what_a_function_cannot_do_is_refused() {
-    let there = |receives| Candidate {
-        receives,
-        ..candidate(
-            Place::There("none".to_owned()),
-            &Nic {
-                is_there: true,
-                has_function: true,
-                counts: true,
-                ..Nic::default()
-            },
-        )
-    };
     let refused = |key: &str, receives| {
-        let text = format!(
-            "[link]\ncapacity = \"1gbit\"\n[[tenant]]\nname = \"a\"\nports = \"e/vf0\"\n{key}\n"
-        );
-        let policy = Policy::parse("p.toml", &text).unwrap();
-        let refusal = admit(&policy, &[there(receives)], true).refusal;
-        refusal.map(|why| why.to_string()).unwrap_or_default()
+        let there = Candidate {
+            receives,
+            ..candidate(Place::There("none".to_owned()), &FUNCTION)
+        };
+        admitted("e/vf0", key, &there, true)
     };
-    assert_eq!(refused("", None), "");
+    assert_eq!(refused("", None), "uncounted: []");
     let why = refused("max_pps = 1000", None);
     assert!(
         why.contains("the packets that e/vf0 sends cannot be limited"),

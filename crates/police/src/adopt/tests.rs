@@ -272,62 +272,20 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
         filters,
     };
     let one = |rate, ceil, burst| vec![class(1, root, rate, ceil, burst)];
-    for (control, by, rate, ceil) in [
-        (
-            shaped(vec![htb(1), leaf("sfq")], one(8, 16, 1600), vec![mark()]),
-            By::Libvirt,
-            8,
-            Some(16),
-        ),
-        (
-            shaped(
-                vec![htb(1), leaf("fq_codel")],
-                one(8, 8, 1600),
-                vec![mark()],
-            ),
-            By::Libvirt,
-            8,
-            None,
-        ),
-        (
-            shaped(vec![htb(1), leaf("sfq")], one(8, 16, 1600), vec![]),
-            By::Tc,
-            8,
-            Some(16),
-        ),
-        (
-            shaped(vec![htb(1)], one(8, 8, mebi), vec![]),
-            By::Proxmox,
-            8,
-            None,
-        ),
-        (
-            shaped(vec![htb(1)], one(8, 16, mebi), vec![]),
-            By::Tc,
-            8,
-            Some(16),
-        ),
-        (
-            shaped(
-                vec![htb(1)],
-                vec![
-                    class(0xfffe, root, 100, 100, 1600),
-                    class(1, Handle::new(1, 0xfffe), 1, 100, 1600),
-                    class(2, Handle::new(1, 0xfffe), 9, 50, 1600),
-                ],
-                vec![],
-            ),
-            By::OpenVSwitch,
-            100,
-            None,
-        ),
-        (
-            shaped(vec![tbf(Handle::new(0x8003, 0), 4)], vec![], vec![]),
-            By::Tc,
-            4,
-            None,
-        ),
-    ] {
+    let inner = Handle::new(1, 0xfffe);
+    #[rustfmt::skip]
+    let table = [
+        (shaped(vec![htb(1), leaf("sfq")], one(8, 16, 1600), vec![mark()]), By::Libvirt, 8, Some(16)),
+        (shaped(vec![htb(1), leaf("fq_codel")], one(8, 8, 1600), vec![mark()]), By::Libvirt, 8, None),
+        (shaped(vec![htb(1), leaf("sfq")], one(8, 16, 1600), vec![]), By::Tc, 8, Some(16)),
+        (shaped(vec![htb(1)], one(8, 8, mebi), vec![]), By::Proxmox, 8, None),
+        (shaped(vec![htb(1)], one(8, 16, mebi), vec![]), By::Tc, 8, Some(16)),
+        (shaped(vec![htb(1)],
+            vec![class(0xfffe, root, 100, 100, 1600), class(1, inner, 1, 100, 1600), class(2, inner, 9, 50, 1600)],
+            vec![]), By::OpenVSwitch, 100, None),
+        (shaped(vec![tbf(Handle::new(0x8003, 0), 4)], vec![], vec![]), By::Tc, 4, None),
+    ];
+    for (control, by, rate, ceil) in table {
         let found = at(None, control.clone());
         let adopted = found.receives.unwrap().unwrap();
         assert_eq!(

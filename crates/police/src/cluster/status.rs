@@ -200,7 +200,7 @@ impl fmt::Display for Holding {
             Why::Unreadable => write!(
                 f,
                 "the grant of {host} cannot be read, so no host is given more; stop {host}, then run \
-                 nicety police cluster forget {host}"
+                 nicety police forget {host}"
             ),
         }
     }

@@ -143,40 +143,6 @@ fn a_limit_that_the_driver_refuses_is_written_again_and_nobody_else_notices() {
 }
 
 #[test]
-fn counters_that_freeze_go_back_or_jump_leave_limits_between_guarantee_and_cap() {
-    let policy = policy(THREE);
-    let (floors, link): (Vec<f64>, f64) = (
-        policy.tenants.iter().map(|t| t.guarantee.bps()).collect(),
-        policy.capacity.bps(),
-    );
-    let mut controller = Controller::new(policy, &[], Tuning::default());
-    // A frozen counter, one that goes back, one that jumps; the clock stands, goes and goes back.
-    let bytes = [
-        [0, 0, 0],
-        [5_000_000, 9_000_000, 1_000],
-        [5_000_000, 100, u64::MAX],
-        [5_000_000, 0, 0],
-        [5_000_000, 7, 12_345],
-    ];
-    for (at, seconds) in [0u64, 1, 2, 2, 1, 30, 31].into_iter().enumerate() {
-        let seen: Vec<Seen> = bytes[at % bytes.len()]
-            .into_iter()
-            .map(|bytes| Sample::passed(Duration::from_secs(seconds), bytes, bytes / 1000))
-            .map(Seen::counted)
-            .collect();
-        let decision = controller.step(&seen);
-        for (port, floor) in decision.ports.iter().zip(&floors) {
-            let limit = port.limit.bps();
-            assert!((*floor..=link).contains(&limit), "{at}: {limit}");
-            assert!(limit > 0.0, "{at}");
-        }
-        for index in &decision.writes {
-            controller.wrote(*index, decision.ports[*index].limit);
-        }
-    }
-}
-
-#[test]
 fn a_grant_is_a_cap_that_can_go_up_again() {
     let text = "[link]\ncapacity = \"100mbit\"\n[[tenant]]\nname = \"a\"\ncap = \"60mbit\"\nports = [\"a0\", \"a1\"]\n";
     let mut controller = Controller::new(policy(text), &[], Tuning::default());

@@ -155,7 +155,7 @@ impl RateRange {
         if !min.0.is_multiple_of(1_000_000) {
             let whole = BitRate::from_mbit((min.0 / 1_000_000).max(1));
             return Err(Refusal::new(
-                format!("a minimum of {min} is no whole number of Mbit/s, as {driver} takes it"),
+                format!("a minimum of {min} is not a whole number of Mbit/s, as {driver} takes it"),
                 format!("write {whole}, for one"),
             ));
         }

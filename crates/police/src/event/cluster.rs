@@ -69,7 +69,7 @@ pub(super) fn words(event: &ClusterEvent) -> String {
         ClusterEvent::HostJoined { host } => format!("cluster: host {host} has joined"),
         ClusterEvent::HostLost { host } => format!(
             "cluster: host {host} is lost and counts with its safe shares; if it is gone for good: \
-             nicety police cluster forget {host}"
+             nicety police forget {host}"
         ),
         ClusterEvent::PoliciesDiffer {
             tenant,

@@ -25,7 +25,7 @@ fn requests_are_read() {
         ("1 a", "not known"),
         ("1 a status of b", "not known"),
         ("1 a limit 200", "has no unit"),
-        ("1 a limit -5mbit", "is no rate"),
+        ("1 a limit -5mbit", "is not a valid rate"),
         ("1 a limit 1kbit", "too little"),
         ("1 a limit 0mbit", "too little"),
         ("1 a limit 5mbit for 0s", "a limit is for"),

@@ -53,7 +53,7 @@ fn credit(text: &str) -> Result<Credit, Wrong> {
     text.parse().map_err(|error| {
         let [what, remedy] = match error {
             CreditError::Form => [
-                "{key} = {value} is no burst credit",
+                "{key} = {value} is not a burst credit",
                 "write how long, how much, and how fast it comes back, as in {key} = ",
             ],
             CreditError::Lasts => [

@@ -45,7 +45,7 @@ pub(super) struct ClusterFile {
     password_file: Option<Spanned<FileName>>,
     /// Time between two reports of a host in the mean, 100ms to 60s; `1s` when absent.
     period: Option<Period>,
-    /// How long etcd keeps a host that it does not hear, 5s to 600s and at least 5 periods; `10s`
+    /// Lease: a silent host is removed after this time, 5s to 600s and at least 5 periods; `10s`
     /// when absent.
     #[schemars(with = "Option<Time>")]
     lease: Option<Spanned<LeaseTime>>,
@@ -88,7 +88,7 @@ kind!(
         let rest = rest.map(|rest| rest.trim_end_matches('/'));
         let wrong = || {
             Wrong::value(
-                "{value} is no address of etcd",
+                "{value} is not an address of etcd",
                 "write one with scheme and port, as in \"https://10.0.0.1:2379\"",
             )
         };
@@ -134,7 +134,7 @@ kind!(
         match text.starts_with('/') {
             true => Ok(Self(text)),
             false => Err(Wrong::value(
-                "{key} = {value} is no absolute path",
+                "{key} = {value} is not an absolute path",
                 format!("write {}", Self::WANTED),
             )),
         }
@@ -161,7 +161,7 @@ kind!(LeaseTime, "a duration in quotes, as in \"10s\"", |raw| {
         0 => Ok(Self(time)),
         // etcd counts them so.
         _ => Err(Wrong::value(
-            "lease = {value} is no whole number of seconds",
+            "lease = {value} is not a whole number of seconds",
             "write one such as \"10s\"",
         )),
     }

@@ -91,7 +91,7 @@ pub(super) struct TenantFile {
     /// What the tenant always gets when it has the demand, as in `300mbit`; none when absent.
     #[schemars(with = "Option<Rate>")]
     pub(super) guarantee: Option<Spanned<Rate>>,
-    /// What the tenant never gets more than, as in `800mbit`; the link when absent.
+    /// Maximum sending rate, as in `800mbit`; the link when absent.
     #[schemars(with = "Option<LimitRate>")]
     pub(super) cap: Option<Spanned<LimitRate>>,
     /// What all hosts of the cluster send together at most, as in `20gbit`.
@@ -100,10 +100,10 @@ pub(super) struct TenantFile {
     /// What the tenant gets on all hosts together when it has the demand; none when absent.
     #[schemars(with = "Option<Rate>")]
     pub(super) total_guarantee: Option<Spanned<Rate>>,
-    /// What the tenant never receives more than, as in `800mbit`; the link when absent.
+    /// Maximum receiving rate, as in `800mbit`; the link when absent.
     #[schemars(with = "Option<LimitRate>")]
     pub(super) rx_max: Option<Spanned<LimitRate>>,
-    /// What the tenant always receives when that much comes for it, as in `300mbit`; none when absent. As soon as one
+    /// Guaranteed receiving rate, as in `300mbit`; none when absent. As soon as one
     /// tenant has it, what all tenants receive is shared.
     #[schemars(with = "Option<Rate>")]
     pub(super) rx_guarantee: Option<Spanned<Rate>>,
@@ -151,7 +151,7 @@ kind!(Name, "a name in quotes, as in name = \"blue\"", |raw| {
         && !text.chars().any(char::is_control);
     fits.then(|| Self(text.to_owned())).ok_or_else(|| {
         let remedy = format!("write 1 to {NAME_CHARS} printable characters");
-        Wrong::value("name = {value} is no name", remedy)
+        Wrong::value("name = {value} is not a name", remedy)
     })
 });
 
@@ -320,7 +320,7 @@ kind!(
         // sun_path of unix(7), with its NUL.
         if !text.starts_with('/') || text.len() > 107 || text.contains('\0') {
             return Err(Wrong::value(
-                "guest = {value} is no absolute path of at most 107 bytes",
+                "guest = {value} is not an absolute path of at most 107 bytes",
                 "write one as in guest = \"/run/nicety/a.sock\"",
             ));
         }

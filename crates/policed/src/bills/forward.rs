@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use nicety_history::{Environment, History, HistoryError, Sqlite, open};
+use nicety_history::{History, HistoryError, open};
 use nicety_police::event::Event;
 
 use crate::log::Log;
@@ -66,11 +66,11 @@ pub fn start(from: &Path, to: PathBuf, log: Log) -> io::Result<Forward> {
 }
 
 /// Sends everything that has changed since it was sent last.
-fn send(from: &Path, to: &Path, there: &mut Option<Box<dyn History>>) -> Result<(), HistoryError> {
-    let mut here = Sqlite::open(from)?;
+fn send(from: &Path, to: &Path, there: &mut Option<History>) -> Result<(), HistoryError> {
+    let mut here = open(from, false)?;
     let store = match there {
         Some(store) => store,
-        None => there.insert(open(to, &Environment::of_process(), true)?),
+        None => there.insert(open(to, true)?),
     };
     let place = store.place();
     loop {

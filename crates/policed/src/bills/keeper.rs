@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use nicety_history::{HistoryError, KeptBook, Sqlite};
+use nicety_history::{History, HistoryError, KeptBook};
 use nicety_model::bill::UsageRow;
 use nicety_police::bill::{Book, Line, Moment, Passed, Sighting};
 use nicety_police::event::Event;
@@ -23,7 +23,7 @@ pub struct Keeper {
     pub book: Book,
     /// How often the store has kept it.
     pub commit: u64,
-    pub store: Sqlite,
+    pub store: History,
     pub readings: Readings,
     /// Told when there is something to send.
     pub forward: Option<Forward>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nicety_cluster::{Credentials, Settings, Tls};
+use crate::etcd::{Credentials, Settings, Tls};
 use nicety_host::journal::boot_id;
 use nicety_host::roots::ProcRoot;
 use nicety_police::Policy;

@@ -29,8 +29,13 @@ impl Daemon {
             }
             self.tell(way, index, PortEvent::LimiterStuck);
             let limit = self.limit(way, index, decision);
-            if let Some(Err(error)) = self.ports.set((way, index), look, limit, How::Renew) {
-                self.trouble(way, index, Some(PortTrouble::Refused(error.to_string())));
+            match self.ports.set((way, index), look, limit, How::Renew) {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    self.trouble(way, index, Some(PortTrouble::Refused(error.to_string())));
+                }
+                // A look may meet it without a limit.
+                None => self.watch(way, index).writes(),
             }
         }
     }

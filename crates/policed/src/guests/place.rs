@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_is_closed_to_others_from_the_begin() {
+    fn a_socket_is_closed_to_others_from_the_begin_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.sock");
         let place = Place::open(&path).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_gives_nothing_away() {
+    fn a_link_in_the_place_gives_nothing_away_as_any_user() {
         if !rustix::process::geteuid().is_root() {
             println!("SKIP a_link_in_the_place_gives_nothing_away: only root gives files away");
             return;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_write_is_refused() {
+    fn a_directory_that_others_write_is_refused_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let ours = dir.path().join("ours");
         std::fs::create_dir(&ours).unwrap();

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nicety_host::regular;
-use nicety_names::{
-    Absent, Attachment, Device, Domain, Found, Host, Interface, Kind, Listed, Name, PciAddress,
-    Resolution, Source, Switch,
-};
 use nicety_netdev::link::Links;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::vf::Places;
+use nicety_police::names::{
+    Absent, Attachment, Device, Domain, Found, Host, Interface, Kind, Listed, Name, PciAddress,
+    Resolution, Source, Switch,
+};
 
 use super::program::{Program, Unanswered, distrust};
 
@@ -55,7 +55,7 @@ pub enum Trouble {
     Program(#[from] Unanswered),
     /// What its program says.
     #[error(transparent)]
-    Json(#[from] nicety_names::BadJson),
+    Json(#[from] nicety_police::names::BadJson),
     /// The kernel.
     #[error(transparent)]
     Net(#[from] NetError),
@@ -231,7 +231,7 @@ fn libvirt(names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {
 /// Domains: those that run, or those that `words` pick.
 fn listed(words: &[&str]) -> Result<Vec<Listed>, Trouble> {
     let words = [&CONNECT[..], &["list", "--uuid", "--name"], words].concat();
-    Ok(nicety_names::listed(&VIRSH.ask(&words)?))
+    Ok(nicety_police::names::listed(&VIRSH.ask(&words)?))
 }
 
 /// A domain by its UUID: its name may be the number of another one.
@@ -243,7 +243,9 @@ fn described(one: &Listed) -> Result<Result<Domain, Absent>, Trouble> {
         Absent::Unreadable { domain, why }
     };
     match VIRSH.ask(&words) {
-        Ok(xml) => Ok(nicety_names::interfaces(&xml).map_err(|why| unreadable(why.to_string()))),
+        Ok(xml) => {
+            Ok(nicety_police::names::interfaces(&xml).map_err(|why| unreadable(why.to_string())))
+        }
         // It has ended since the list was made.
         Err(Unanswered::Failed { said, .. }) if is_gone(&said) => {
             Ok(Err(Absent::ShutOff(one.name.clone())))
@@ -309,7 +311,7 @@ fn proxmox(root: &Path, names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>,
             }
         }
         let file = file.as_ref().map(|(kind, text)| (*kind, text.as_str()));
-        found.insert(name.clone(), nicety_names::net(*guest, *net, file));
+        found.insert(name.clone(), nicety_police::names::net(*guest, *net, file));
     }
     Ok(found)
 }
@@ -323,7 +325,7 @@ fn pods(root: &Path, names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Tr
             interface,
         } => Some((
             name.clone(),
-            nicety_names::pod(&all, (namespace, pod), interface),
+            nicety_police::names::pod(&all, (namespace, pod), interface),
         )),
         _ => None,
     });
@@ -345,7 +347,7 @@ fn attachments(root: &Path) -> Result<Vec<Attachment>, Trouble> {
             trusted(root, &root.metadata().map_err(unreadable)?)?;
             for entry in entries.flatten().take(MOST_FILES) {
                 let text = read(&entry.path())?;
-                all.extend(text.as_deref().and_then(nicety_names::attachment));
+                all.extend(text.as_deref().and_then(nicety_police::names::attachment));
             }
         }
     }

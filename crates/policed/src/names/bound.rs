@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use nicety_names::{Name, Resolution};
 use nicety_netdev::netns::NetNs;
 use nicety_police::admission::{Refusal, Unusable};
 use nicety_police::binding::{Binding, bind};
 use nicety_police::event::Event;
+use nicety_police::names::{Name, Resolution};
 use nicety_police::report::NameSource;
 use nicety_police::{Policy, PortName};
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use nicety_names::{Absent, Name, Resolution, Source, Target};
 use nicety_netdev::link::LinkNews;
 use nicety_netdev::netns::NetNs;
+use nicety_police::names::{Absent, Name, Resolution, Source, Target};
 use nicety_police::report::NameSource;
 
 use super::ask::{Asker, Trouble};

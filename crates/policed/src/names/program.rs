@@ -285,25 +285,15 @@ mod tests {
     fn a_program_answers_fails_says_too_much_or_takes_too_long() {
         let ask = |limit, script: &str| shell(limit).ask(&["-c", script]);
         assert_eq!(ask(60_000, "echo $LC_ALL; echo no >&2").unwrap(), "C\n");
-        for (limit, script, wanted) in [
-            (
-                60_000,
-                "echo a >&2; echo 'error: no \u{1b}[1msuch' >&2; exit 1",
-                "sh: no [1msuch; see sh",
-            ),
+        #[rustfmt::skip]
+        let table = [
+            (60_000, "echo a >&2; echo 'error: no \u{1b}[1msuch' >&2; exit 1", "sh: no [1msuch; see sh"),
             (60_000, "exit 3", "sh: exit status: 3; see sh"),
             (60_000, "yes", "sh says more than 10000 bytes"),
-            (
-                300,
-                "sleep 600 & sleep 600",
-                "sh has not answered within 0 s; see sh",
-            ),
-            (
-                300,
-                "exec >&- 2>&-; sleep 600",
-                "sh has not answered within 0 s; see sh",
-            ),
-        ] {
+            (300, "sleep 600 & sleep 600", "sh has not answered within 0 s; see sh"),
+            (300, "exec >&- 2>&-; sleep 600", "sh has not answered within 0 s; see sh"),
+        ];
+        for (limit, script, wanted) in table {
             assert_eq!(
                 ask(limit, script).unwrap_err().to_string(),
                 wanted,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use nicety_model::drops::{DropOwner, OwnerKind};
+use nicety_model::drops::{DropOwner, DropOwnerKind};
 use nicety_netdev::link::Link;
 
 /// Programs that run virtual machines, by the beginning of their name, which the kernel cuts at 15 bytes.
@@ -43,10 +43,10 @@ impl Process {
         let tap = interface.is_some();
         let by_pid = || format!("{} (pid {})", self.name, self.pid);
         let (kind, name) = match (self.monitor && tap, &self.container) {
-            (true, _) => (OwnerKind::Guest, self.name.clone()),
-            (false, Some(container)) => (OwnerKind::Container, container.clone()),
-            (false, None) if tap => (OwnerKind::Port, by_pid()),
-            (false, None) => (OwnerKind::Container, by_pid()),
+            (true, _) => (DropOwnerKind::Guest, self.name.clone()),
+            (false, Some(container)) => (DropOwnerKind::Container, container.clone()),
+            (false, None) if tap => (DropOwnerKind::Port, by_pid()),
+            (false, None) => (DropOwnerKind::Container, by_pid()),
         };
         DropOwner {
             kind,
@@ -113,7 +113,7 @@ impl Processes {
             netns,
             monitor: MONITORS.iter().any(|name| comm.starts_with(name)),
             name: machine(&dir).unwrap_or(comm),
-            container: nicety_names::container(&text("cgroup")),
+            container: nicety_police::names::container(&text("cgroup")),
             taps,
             macvtaps,
         };
@@ -192,29 +192,23 @@ mod tests {
 
     use super::*;
 
-    struct Made<'a> {
-        netns: u64,
-        comm: &'a str,
-        cmdline: &'a str,
-        cgroup: &'a str,
-        /// Target of a file, and what the kernel tells of it.
-        files: &'a [(&'a str, &'a str)],
-    }
-
-    fn make(proc: &Path, pid: u32, of: &Made<'_>) {
+    /// A process: its number and its network namespace, its name, command line and control group, and of each open
+    /// file where it leads and what the kernel tells of it.
+    fn make(
+        proc: &Path,
+        (pid, netns): (u32, u64),
+        [comm, cmdline, cgroup]: [&str; 3],
+        files: &[(&str, &str)],
+    ) {
         let dir = proc.join(pid.to_string());
         for part in ["ns", "fd", "fdinfo"] {
             fs::create_dir_all(dir.join(part)).unwrap();
         }
-        symlink(format!("net:[{}]", of.netns), dir.join("ns/net")).unwrap();
-        for (file, text) in [
-            ("comm", of.comm),
-            ("cmdline", of.cmdline),
-            ("cgroup", of.cgroup),
-        ] {
+        symlink(format!("net:[{netns}]"), dir.join("ns/net")).unwrap();
+        for (file, text) in [("comm", comm), ("cmdline", cmdline), ("cgroup", cgroup)] {
             fs::write(dir.join(file), text).unwrap();
         }
-        for (n, (target, info)) in of.files.iter().enumerate() {
+        for (n, (target, info)) in files.iter().enumerate() {
             symlink(target, dir.join(format!("fd/{n}"))).unwrap();
             fs::write(dir.join(format!("fdinfo/{n}")), info).unwrap();
         }
@@ -226,40 +220,17 @@ mod tests {
         let id = "ab".repeat(32);
         let docker = format!("0::/system.slice/docker-{id}.scope\n");
         let tap = ("/dev/net/tun", "pos:\t0\niff:\ttap0\n");
-        let made = |netns, comm, cmdline, cgroup, files| Made {
-            netns,
-            comm,
-            cmdline,
-            cgroup,
-            files,
-        };
         let qemu = "qemu\0-name\0guest=web01,debug-threads=on\0";
+        let vpn = ("/dev/net/tun", "iff:\ttun5\n");
         let files = [tap, ("/dev/tap9", ""), ("/dev/null", "")];
-        make(
-            dir.path(),
-            7,
-            &made(1, "qemu-system-x86\n", qemu, "0::/\n", &files),
-        );
-        let helper = [tap];
-        make(
-            dir.path(),
-            8,
-            &made(1, "vhost-helper\n", "x\0", "0::/\n", &helper),
-        );
-        let vpn = [("/dev/net/tun", "iff:\ttun5\n")];
-        make(
-            dir.path(),
-            9,
-            &made(1, "openvpn\n", "openvpn\0", "0::/\n", &vpn),
-        );
-        make(
-            dir.path(),
-            11,
-            &made(2, "pause\n", "pause\0", "0::/\n", &[]),
-        );
-        make(dir.path(), 12, &made(2, "nginx\n", "nginx\0", &docker, &[]));
-        make(dir.path(), 13, &made(3, "unshared\n", "x\0", "0::/\n", &[]));
-        make(dir.path(), 14, &made(1, "sh\n", "sh\0", "0::/\n", &[]));
+        let (at, none) = (dir.path(), "0::/\n");
+        make(at, (7, 1), ["qemu-system-x86\n", qemu, none], &files);
+        make(at, (8, 1), ["vhost-helper\n", "x\0", none], &[tap]);
+        make(at, (9, 1), ["openvpn\n", "openvpn\0", none], &[vpn]);
+        make(at, (11, 2), ["pause\n", "pause\0", none], &[]);
+        make(at, (12, 2), ["nginx\n", "nginx\0", &docker], &[]);
+        make(at, (13, 3), ["unshared\n", "x\0", none], &[]);
+        make(at, (14, 1), ["sh\n", "sh\0", none], &[]);
         let found = Processes::below(dir.path(), 1);
         let links = [Link {
             index: 9,

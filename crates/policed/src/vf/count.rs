@@ -24,7 +24,7 @@ impl Inventory {
             return Err(Error::refused(
                 ProblemCode::PortUnusable,
                 format!("{nic} cannot have virtual functions"),
-                "see nicety vf list for NICs that can",
+                "see nicety port list for NICs that can",
             ));
         };
         check(nic, there, count)?;

@@ -76,8 +76,10 @@ impl Inventory {
         match only {
             Some(only) if !found => Err(Error::refused(
                 ProblemCode::NoSuchPort,
-                format!("{only} is no NIC with virtual functions and no tap, veth or macvtap"),
-                "see nicety vf list",
+                format!(
+                    "{only} is neither a NIC with virtual functions nor a tap, veth or macvtap"
+                ),
+                "see nicety port list",
             )),
             _ => Ok(report),
         }
@@ -225,6 +227,7 @@ impl Inventory {
                 "tun" => "tap".to_owned(),
                 kind => kind.to_owned(),
             },
+            holder: None,
             limit: match found {
                 PortLimit::Limited(shape) => Some(shape.rate),
                 _ => None,

@@ -123,12 +123,12 @@ fn function(inventory: &Inventory, request: LimitRequest<'_>, vf: u32) -> Result
             0 => Error::refused(
                 ProblemCode::LimitRefused,
                 format!("{nic} has no virtual functions"),
-                "see nicety vf list",
+                "see nicety port list",
             ),
             count => Error::refused(
                 ProblemCode::LimitRefused,
                 format!("{nic} has no function {vf}; its {count} are numbered from 0"),
-                format!("see nicety vf list {nic}"),
+                format!("see nicety port list {nic}"),
             ),
         });
     }
@@ -180,6 +180,13 @@ fn function(inventory: &Inventory, request: LimitRequest<'_>, vf: u32) -> Result
 /// A tap, veth or macvtap, or a vhost-user port of Open vSwitch.
 fn port(inventory: &Inventory, request: LimitRequest<'_>) -> Result<Limit, Error> {
     let name = request.interface;
+    if request.min.is_some() {
+        return Err(Error::refused(
+            ProblemCode::LimitRefused,
+            format!("{name} is not a virtual function, and only these have a minimum"),
+            "leave out --min",
+        ));
+    }
     let switched = match inventory.shapers.read(name) {
         Ok(_) => false,
         Err(error) => {
@@ -225,7 +232,7 @@ pub(super) fn no_interface(name: &str) -> Error {
     Error::refused(
         ProblemCode::NoSuchPort,
         format!("there is no interface {name} in this network namespace"),
-        "see nicety vf list",
+        "see nicety port list",
     )
 }
 
@@ -256,7 +263,7 @@ fn instead(name: &str, kind: &str, stands_for: Option<&str>) -> Error {
     {
         return refuse(
             format!("{name} stands for {port} of its NIC"),
-            format!("limit that: nicety vf limit NIC {vf}"),
+            format!("limit that: nicety port limit NIC/vf{vf} RATE"),
         );
     }
     match kind {
@@ -265,8 +272,8 @@ fn instead(name: &str, kind: &str, stands_for: Option<&str>) -> Error {
             "limit the tap, veth or vhost-user port of the sender".to_owned(),
         ),
         _ => refuse(
-            format!("{name} is no tap, veth or macvtap"),
-            format!("for a virtual function write nicety vf limit {name} VF"),
+            format!("{name} is not a tap, veth or macvtap"),
+            format!("for a virtual function write nicety port limit {name}/vf0 RATE"),
         ),
     }
 }
@@ -278,7 +285,7 @@ mod tests {
     #[test]
     fn what_cannot_be_limited_is_refused_with_what_can() {
         let said = |kind, port| instead("x", kind, port).to_string();
-        assert!(said("", Some("pf0vf3")).contains("nicety vf limit NIC 3"));
+        assert!(said("", Some("pf0vf3")).contains("nicety port limit NIC/vf3 RATE"));
         assert!(said("", Some("c1pf0vf12")).contains("stands for c1pf0vf12 of its NIC"));
         assert!(said("openvswitch", None).contains("own port of an Open vSwitch; "));
         for port in [
@@ -290,7 +297,7 @@ mod tests {
             Some(""),
         ] {
             assert!(
-                said("", port).starts_with("x is no tap, veth or macvtap; "),
+                said("", port).starts_with("x is not a tap, veth or macvtap; "),
                 "{port:?}"
             );
         }

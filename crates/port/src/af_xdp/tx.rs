@@ -4,6 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 
+use super::BY;
 use super::socket::{FRAMES, Failure, XdpSocket};
 use crate::af_packet::socket::Socket;
 use crate::error::PortError;
@@ -193,5 +194,5 @@ fn unusable(interface: &str, (operation, source): Failure) -> PortError {
         }
         _ => format!("cannot {operation}: {source}").into(),
     };
-    PortError::af_xdp(interface, why)
+    PortError::send(interface, BY, why)
 }

@@ -12,6 +12,7 @@ use nicety_netdev::netns::NetNs;
 
 use super::device_log::{DeviceLog, Entry};
 use super::text::{self, Listing, Tally};
+use super::{MODULE, cannot_send};
 use crate::error::PortError;
 use crate::lack::{Lack, Why};
 
@@ -44,10 +45,10 @@ pub(super) struct Control {
 impl Control {
     /// pktgen of the calling thread's namespace, for `interface`.
     pub(super) fn open(interface: &str) -> Result<Self, PortError> {
-        let refused = |why: Why| PortError::pktgen(interface, why);
+        let refused = |why: Why| cannot_send(interface, why);
         if !there() {
             return Err(refused(Why::lacks(
-                Lack::Pktgen,
+                Lack::Module(MODULE),
                 "the kernel has no pktgen, or it is not loaded: modprobe pktgen",
             )));
         }
@@ -101,7 +102,7 @@ impl Control {
 
     /// Gives `interface` to the thread of `cpu`, else to the first one. In the namespace.
     pub(super) fn add(&mut self, interface: &str, cpu: Option<u32>) -> Result<(), PortError> {
-        let refused = |why: Why| PortError::pktgen(interface, why);
+        let refused = |why: Why| cannot_send(interface, why);
         let threads =
             threads().map_err(|error| refused(unusable("look at its threads", &error)))?;
         let wanted = cpu.map(|cpu| format!("{THREAD}{cpu}"));
@@ -170,9 +171,8 @@ impl Control {
         let text = self.inside(interface, "read its result", || {
             fs::read_to_string(file(interface))
         })?;
-        Tally::of(&text).ok_or_else(|| {
-            PortError::pktgen(interface, "its result cannot be read: another kernel")
-        })
+        Tally::of(&text)
+            .ok_or_else(|| cannot_send(interface, "its result cannot be read: another kernel"))
     }
 
     fn inside<T: Send>(
@@ -183,7 +183,7 @@ impl Control {
     ) -> Result<T, PortError> {
         let done = self.ns.run(work).map_err(io::Error::other);
         done.and_then(|done| done)
-            .map_err(|error| PortError::pktgen(interface, unusable(operation, &error)))
+            .map_err(|error| cannot_send(interface, unusable(operation, &error)))
     }
 }
 

@@ -4,6 +4,8 @@ use std::io;
 
 use nicety_netdev::undo_log;
 
+use super::MODULE;
+
 /// A pktgen thread and an interface given to it.
 pub(super) type Entry = (String, String);
 
@@ -20,7 +22,7 @@ impl DeviceLog {
     /// Takes the log of the namespace with this inode, with what a killed nicety left in it.
     /// `None` when another nicety has it.
     pub(super) fn claim(netns: u64) -> io::Result<Option<Self>> {
-        Ok(undo_log::UndoLog::claim("pktgen", netns)?.map(|(file, left)| Self::new(file, &left)))
+        Ok(undo_log::UndoLog::claim(MODULE, netns)?.map(|(file, left)| Self::new(file, &left)))
     }
 
     fn new(file: undo_log::UndoLog, left: &[String]) -> Self {
@@ -68,7 +70,7 @@ mod tests {
     fn it_goes_with_its_owner_unless_kept() {
         let dir = tempfile::tempdir().unwrap();
         let claim = || {
-            let claimed = undo_log::UndoLog::claim_in(dir.path(), "pktgen", 7).unwrap();
+            let claimed = undo_log::UndoLog::claim_in(dir.path(), MODULE, 7).unwrap();
             let (file, left) = claimed.unwrap();
             DeviceLog::new(file, &left)
         };

@@ -7,6 +7,7 @@ use aya::{Ebpf, EbpfLoader};
 use nicety_packet::stamp::STAMP_BYTES;
 use nicety_packet::{Template, ethernet, ipv4, udp, vlan};
 
+use super::cannot_send;
 use crate::error::PortError;
 use crate::lack::{Lack, Why};
 use crate::xdp::maps::StreamMaps;
@@ -65,7 +66,7 @@ impl Stamper {
 fn unattached(interface: &str, error: &ProgramError) -> PortError {
     match errno(error) {
         // BPF_TCX_EGRESS is unknown.
-        Some(libc::EINVAL) => PortError::pktgen(
+        Some(libc::EINVAL) => cannot_send(
             interface,
             Why::lacks(
                 Lack::Linux("6.6"),

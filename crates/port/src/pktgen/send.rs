@@ -6,6 +6,7 @@ mod watch;
 use nicety_model::{Direction, Fps};
 use nicety_packet::Template;
 
+use super::cannot_send;
 use super::control::Control;
 use super::program::Stamper;
 use super::text::delay_ns;
@@ -88,7 +89,7 @@ impl Senders for PktgenSenders {
             return Ok(());
         }
         let netns = nicety_netdev::netns::NetNs::current()
-            .map_err(|error| PortError::pktgen(name, error.to_string()))?;
+            .map_err(|error| cannot_send(name, error.to_string()))?;
         let known = self.controls.iter().position(|c| c.ns().is_same(&netns));
         let control = match known {
             Some(control) => control,

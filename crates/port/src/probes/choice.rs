@@ -17,7 +17,7 @@ pub enum Stamps {
 
 /// Not the name of stamps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no kind of time stamps: write auto, hardware or software")]
+#[error("{0:?} is not a kind of time stamps: write auto, hardware or software")]
 pub struct NoStampsWord(String);
 
 impl FromStr for Stamps {
@@ -54,7 +54,7 @@ mod tests {
         }
         assert_eq!(
             "nic".parse::<Stamps>().unwrap_err().to_string(),
-            "\"nic\" is no kind of time stamps: write auto, hardware or software"
+            "\"nic\" is not a kind of time stamps: write auto, hardware or software"
         );
     }
 }

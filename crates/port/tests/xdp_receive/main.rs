@@ -7,9 +7,7 @@ use std::process::ExitCode;
 use nicety_model::{Direction, FrameSize};
 use nicety_netdev::privilege::Privilege;
 use nicety_port::af_packet::TrafficSpec;
-
-#[path = "../../../netdev/tests/net_harness/mod.rs"]
-mod net_harness;
+use nicety_testkit::runner::{Skip, Test, run};
 
 mod frames;
 mod model;
@@ -18,44 +16,43 @@ mod model;
 mod packet;
 mod ports;
 
+type Outcome = Result<(), Skip>;
+
 fn main() -> ExitCode {
     if std::env::var_os(ports::HOLD).is_some() {
         return ports::hold();
     }
-    net_harness::run(
-        "xdp_receive",
-        &[
-            ("it_counts_as_the_model_does", model::as_the_model),
-            ("it_sees_every_flipped_bit", model::flipped_bits),
-            ("a_checksum_taken_away_is_damage", model::no_checksum),
-            (
-                "copies_are_found_and_order_is_judged_on_every_cpu",
-                model::two_cpus,
-            ),
-            ("a_long_trial_takes_more_memory", model::long_trials),
-            ("a_short_memory_of_jumps_is_said", model::short_memory),
-            ("every_frame_sent_is_counted", ports::every_frame),
-            ("large_frames_are_counted_whole", ports::large_frames),
-            ("frames_are_counted_in_generic_mode", ports::generic),
-            ("foreign_frames_pass", ports::foreign),
-            ("a_port_in_use_is_refused", ports::in_use),
-            ("nothing_is_attached_after_kill", ports::killed),
-            ("bad_ports_are_refused_in_one_line", ports::refused),
-        ],
-    )
+    run([
+        Test::new("it_counts_as_the_model_does", model::as_the_model),
+        Test::new("it_sees_every_flipped_bit", model::flipped_bits),
+        Test::new("a_checksum_taken_away_is_damage", model::no_checksum),
+        Test::new(
+            "copies_are_found_and_order_is_judged_on_every_cpu",
+            model::two_cpus,
+        ),
+        Test::new("a_long_trial_takes_more_memory", model::long_trials),
+        Test::new("a_short_memory_of_jumps_is_said", model::short_memory),
+        Test::new("every_frame_sent_is_counted", ports::every_frame),
+        Test::new("large_frames_are_counted_whole", ports::large_frames),
+        Test::new("frames_are_counted_in_generic_mode", ports::generic),
+        Test::new("foreign_frames_pass", ports::foreign),
+        Test::new("a_port_in_use_is_refused", ports::in_use),
+        Test::new("nothing_is_attached_after_kill", ports::killed),
+        Test::new("bad_ports_are_refused_in_one_line", ports::refused),
+    ])
 }
 
-/// Whether BPF programs can be loaded; if not, says that `test` is skipped.
-fn can_run(test: &str, privilege: Privilege) -> bool {
+/// Skips where BPF programs cannot be loaded.
+fn can_run(privilege: Privilege) -> Outcome {
     if let Some(why) = nicety_port::xdp::object::missing() {
-        println!("SKIP {test}: {why}");
-        return false;
+        return Err(Skip(why.to_string()));
     }
     if privilege != Privilege::Privileged {
-        println!("SKIP {test}: BPF programs need root: unprivileged BPF is off");
-        return false;
+        return Err(Skip(
+            "BPF programs need root: unprivileged BPF is off".into(),
+        ));
     }
-    true
+    Ok(())
 }
 
 fn traffic(size: u16, flows: u32) -> TrafficSpec {

@@ -11,7 +11,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::frames::{self, ARRIVAL_NS, Maker, Plan, STREAMS, TRIAL};
-use crate::{can_run, traffic};
+use nicety_testkit::runner::Skip;
+
+use crate::{Outcome, can_run, traffic};
 
 /// Numbers from here on are impossible.
 const LIMIT: u64 = 5000;
@@ -96,10 +98,8 @@ fn trial(receiver: &mut Receiver, size: u16, flows: u32, plans: &[Plan], sent: [
     assert!(receiver.notes().is_empty(), "{:?}", receiver.notes());
 }
 
-pub fn as_the_model(privilege: Privilege) {
-    if !can_run("it_counts_as_the_model_does", privilege) {
-        return;
-    }
+pub fn as_the_model(privilege: Privilege) -> Outcome {
+    can_run(privilege)?;
     for (size, flows, fragments, cases) in [
         (64, 1, false, 40),
         (65, 3, false, 10),
@@ -128,12 +128,11 @@ pub fn as_the_model(privilege: Privilege) {
             panic!("{size} bytes, fragments {fragments}: {error}");
         }
     }
+    Ok(())
 }
 
-pub fn flipped_bits(privilege: Privilege) {
-    if !can_run("it_sees_every_flipped_bit", privilege) {
-        return;
-    }
+pub fn flipped_bits(privilege: Privilege) -> Outcome {
+    can_run(privilege)?;
     for (size, fragments) in [(64, false), (127, false), (9018, true)] {
         let template = frames::template(size, 1);
         let bench = Bench { fragments, ..BENCH };
@@ -163,12 +162,11 @@ pub fn flipped_bits(privilege: Privilege) {
         let frames = counts[0].frames;
         assert_eq!((frames.corrupt, frames.received), (flipped, 1), "{size}");
     }
+    Ok(())
 }
 
-pub fn no_checksum(privilege: Privilege) {
-    if !can_run("a_checksum_taken_away_is_damage", privilege) {
-        return;
-    }
+pub fn no_checksum(privilege: Privilege) -> Outcome {
+    can_run(privilege)?;
     let template = frames::template(64, 1);
     let receiver = &mut Receiver::unattached(traffic(64, 1), &[0], BENCH).unwrap();
     let mut frame = vec![0; template.frame_bytes()];
@@ -195,17 +193,14 @@ pub fn no_checksum(privilege: Privilege) {
         (frames.received, frames.corrupt, frames.duplicate),
         (1, 1, 0)
     );
+    Ok(())
 }
 
-pub fn two_cpus(privilege: Privilege) {
-    let name = "copies_are_found_and_order_is_judged_on_every_cpu";
-    if !can_run(name, privilege) {
-        return;
-    }
+pub fn two_cpus(privilege: Privilege) -> Outcome {
+    can_run(privilege)?;
     let allowed = cpu_set::allowed(None).unwrap();
     let [first, second, ..] = allowed[..] else {
-        println!("SKIP {name}: only one CPU may be used");
-        return;
+        return Err(Skip("only one CPU may be used".into()));
     };
     let bench = Bench {
         lane_per_cpu: true,
@@ -231,6 +226,7 @@ pub fn two_cpus(privilege: Privilege) {
         notes.len() == 1 && notes[0].to_string().contains("2 CPUs"),
         "{notes:?}"
     );
+    Ok(())
 }
 
 fn one(sent: u64) -> StreamTotals {
@@ -257,10 +253,8 @@ fn feed_numbers(receiver: &Receiver, numbers: impl IntoIterator<Item = u32>) {
     }
 }
 
-pub fn long_trials(privilege: Privilege) {
-    if !can_run("a_long_trial_takes_more_memory", privilege) {
-        return;
-    }
+pub fn long_trials(privilege: Privilege) -> Outcome {
+    can_run(privilege)?;
     let mut receiver = Receiver::unattached(traffic(64, 1), &[0], BENCH).unwrap();
     // Short, then long, then short again: nothing of one is seen in the next.
     for frames in [1000, 100_000_000_u64, 1000] {
@@ -285,12 +279,11 @@ pub fn long_trials(privilege: Privilege) {
     receiver.reset(TRIAL, 10).unwrap();
     feed_numbers(&receiver, 0..10);
     assert_eq!(receiver.received_so_far(), 10);
+    Ok(())
 }
 
-pub fn short_memory(privilege: Privilege) {
-    if !can_run("a_short_memory_of_jumps_is_said", privilege) {
-        return;
-    }
+pub fn short_memory(privilege: Privilege) -> Outcome {
+    can_run(privilege)?;
     let bench = Bench { jumps: 8, ..BENCH };
     let mut receiver = Receiver::unattached(traffic(64, 1), &[0], bench).unwrap();
     receiver.reset(TRIAL, LIMIT).unwrap();
@@ -311,4 +304,5 @@ pub fn short_memory(privilege: Privilege) {
         notes.len() == 1 && notes[0].to_string().contains("at least"),
         "{notes:?}"
     );
+    Ok(())
 }

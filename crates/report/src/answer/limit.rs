@@ -19,6 +19,10 @@ pub(super) fn of(run: &Run, group: &Group<'_>) -> Vec<String> {
         Verdict::TesterLimited => {
             return vec!["The limit was the tester, not the path.".to_owned()];
         }
+        Verdict::Faulty => {
+            let told = "The path repeats, damages or reorders frames: mend that first.";
+            return vec![told.to_owned()];
+        }
         Verdict::Coupled => {
             let told = "The path ran in the sender's own calls, so both are measured together.";
             return vec![told.to_owned()];

@@ -19,7 +19,7 @@ fn reliable(groups: &[Group<'_>]) -> Option<String> {
     let doubtful = |verdict: Verdict| {
         matches!(
             verdict,
-            Verdict::Late | Verdict::Unstable | Verdict::Noisy | Verdict::Failed
+            Verdict::Faulty | Verdict::Late | Verdict::Unstable | Verdict::Noisy | Verdict::Failed
         )
     };
     let doubted: Vec<(Verdict, usize)> = pick::verdicts(groups)

@@ -55,11 +55,8 @@ pub fn summary(comparison: &Comparison) -> Vec<String> {
         ));
     } else if sentences.is_empty() && counts.same == 0 {
         sentences.push(format!(
-            "nothing can be told about {}: the reasons are below",
-            match all {
-                1 => format!("the one {noun}"),
-                _ => format!("any of {}", plural(all, noun)),
-            }
+            "cannot tell: {} could not be judged",
+            plural(all, noun)
         ));
     } else {
         let rest: Vec<String> = [

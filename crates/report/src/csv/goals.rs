@@ -2,6 +2,7 @@
 
 use nicety_model::{CellResult, GoalResult};
 
+use super::Column;
 use crate::document::csv::{Field, fields};
 
 /// Of one goal: `goal_PDR_throughput_fps`.
@@ -11,14 +12,11 @@ fn of_goal() -> [Field<GoalResult>; 7] {
         "throughput_fps": g.throughput_fps;
         "lower_fps": g.bounds.lower_fps;
         "upper_fps": g.bounds.upper_fps;
-        "visit_low_fps": g.estimate.map(|e| e.low_fps);
-        "visit_high_fps": g.estimate.map(|e| e.high_fps);
+        "low_fps": g.estimate.map(|e| e.low_fps);
+        "high_fps": g.estimate.map(|e| e.high_fps);
         "verdict": g.verdict;
     ]
 }
-
-/// Name of a column and what a visit has there.
-pub(super) type Column = (String, Box<dyn Fn(&CellResult) -> String>);
 
 /// Columns for every goal that occurs, in the order of the plan; none where cells have one goal.
 pub(super) fn columns(cells: &[CellResult]) -> Vec<Column> {

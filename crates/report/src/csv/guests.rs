@@ -58,7 +58,7 @@ impl Share<'_> {
 /// # Errors
 /// [`ReportError::Csv`] when a row cannot be formed, [`ReportError::Write`] when the writer fails.
 pub fn render(run: &Run, out: &mut impl Write) -> Result<(), ReportError> {
-    let shares = run.cells.iter().flat_map(|cell| {
+    let shares = run.visits.iter().flat_map(|cell| {
         let guests = cell.guests.iter();
         guests.map(move |guest| Share { cell, guest })
     });

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use nicety_model::{CellResult, FrameSize, Shape, SizeFrames};
 
+use super::Column;
 use crate::document::csv::{Field, fields};
-
-/// A column's name, and what stands in it.
-pub(super) type Column = (String, Box<dyn Fn(&CellResult) -> String>);
 
 fn shape() -> [Field<Shape>; 7] {
     fields![|s|

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Options;
 
-fn owner(kind: OwnerKind, name: &str, interface: Option<&str>) -> DropOwner {
+fn owner(kind: DropOwnerKind, name: &str, interface: Option<&str>) -> DropOwner {
     DropOwner {
         kind,
         name: name.to_owned(),
@@ -29,7 +29,7 @@ fn place(
 
 fn made() -> DropsReport {
     let web = OwnerDrops {
-        owner: owner(OwnerKind::Guest, "libvirt:web01/net0", Some("tap0")),
+        owner: owner(DropOwnerKind::Guest, "libvirt:web01/net0", Some("tap0")),
         packets: 4200,
         places: vec![
             place(4000, "tap0", Some(Towards::To), "tun_net_xmit", "FULL_RING"),
@@ -93,19 +93,15 @@ fn nothing_dropped_is_an_answer_too() {
 
 #[test]
 fn owners_are_said_once() {
-    for (owner, said) in [
-        (
-            owner(OwnerKind::Guest, "web01", Some("tap0")),
-            "web01 (tap0)",
-        ),
-        (owner(OwnerKind::Port, "tap0", Some("tap0")), "tap0"),
-        (owner(OwnerKind::Namespace, "blue", None), "namespace blue"),
-        (
-            owner(OwnerKind::Container, "docker 3f2a", None),
-            "docker 3f2a",
-        ),
+    #[rustfmt::skip]
+    let table = [
+        (owner(DropOwnerKind::Guest, "web01", Some("tap0")), "web01 (tap0)"),
+        (owner(DropOwnerKind::Port, "tap0", Some("tap0")), "tap0"),
+        (owner(DropOwnerKind::Namespace, "blue", None), "namespace blue"),
+        (owner(DropOwnerKind::Container, "docker 3f2a", None), "docker 3f2a"),
         (DropOwner::host(), "the host"),
-    ] {
+    ];
+    for (owner, said) in table {
         assert_eq!(whose(&owner), said);
     }
 }

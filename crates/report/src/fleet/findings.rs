@@ -85,7 +85,7 @@ fn next(fleet: &FleetReport) -> Vec<String> {
     let mut ids = fleet.findings.iter().map(|of| of.id.as_str());
     if let Some(first) = ids.next() {
         lines.push(format!(
-            "Reasons and sources: nicety tune explain {first}. One host: nicety tune plan -v --sysroot CAPTURE"
+            "Reasons and sources: nicety explain {first}. One host: nicety tune plan -v CAPTURE"
         ));
     }
     lines
@@ -108,7 +108,7 @@ fn undecided(fleet: &FleetReport) -> Vec<String> {
     if !counters.is_empty() {
         lines.push(format!(
             "Undecided without counters: {counters}. Capture under your real load: nicety inspect --window 10s \
-             --capture FILE"
+             -o HOST.json"
         ));
     }
     let mut options: Vec<&str> = Vec::new();

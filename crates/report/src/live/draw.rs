@@ -19,8 +19,9 @@ const CPUS: usize = 4;
 const HEAD: usize = 3;
 /// Lines that stay on a full screen besides the head, the rows and the CPUs.
 const RECENT: usize = 3;
-/// Widest drawing of the few lines: longer bars say no more.
-const WIDEST: usize = 100;
+/// Widest drawing of the few lines, for 80 columns. Longer bars say no more, and a terminal that becomes narrower than a
+/// line wraps it: what that pushes into the scroll-back cannot be taken away again.
+const WIDEST: usize = 78;
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy)]

@@ -272,22 +272,18 @@ mod tests {
     use super::*;
     use crate::live::drawn::{ASCII_LOOK, text};
 
+    const fn column(title: &'static str, number: bool, rank: u8) -> Column {
+        Column {
+            title,
+            number,
+            rank,
+        }
+    }
+
     const COLUMNS: [Column; 3] = [
-        Column {
-            title: "name",
-            number: false,
-            rank: 0,
-        },
-        Column {
-            title: "rate",
-            number: true,
-            rank: 1,
-        },
-        Column {
-            title: "owner",
-            number: false,
-            rank: 2,
-        },
+        column("name", false, 0),
+        column("rate", true, 1),
+        column("owner", false, 2),
     ];
 
     fn list() -> List<'static> {

@@ -292,22 +292,14 @@ mod tests {
             let family = all.iter().find(|family| family.name == name);
             family.map_or(0, |family| family.samples.len())
         };
-        for (name, samples, ndr, pdr) in [
+        #[rustfmt::skip]
+        let table = [
             ("nicety_bench_throughput_frames_per_second", 2, 1e5, 2e5),
-            (
-                "nicety_bench_throughput_low_frames_per_second",
-                2,
-                9e4,
-                1.9e5,
-            ),
-            (
-                "nicety_bench_throughput_high_frames_per_second",
-                2,
-                1.1e5,
-                2.1e5,
-            ),
+            ("nicety_bench_throughput_low_frames_per_second", 2, 9e4, 1.9e5),
+            ("nicety_bench_throughput_high_frames_per_second", 2, 1.1e5, 2.1e5),
             ("nicety_bench_bound_frames_per_second", 2, 1e5, 2e5),
-        ] {
+        ];
+        for (name, samples, ndr, pdr) in table {
             assert_eq!(counted(name), samples, "{name}");
             assert_eq!(value(&all, name, "NDR"), Some(ndr), "{name}");
             assert_eq!(value(&all, name, "PDR"), Some(pdr), "{name}");

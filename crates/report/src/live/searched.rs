@@ -133,41 +133,23 @@ mod tests {
 
     #[test]
     fn every_stage_of_a_search_can_be_read() {
-        let said = |lower, upper, load| {
-            let look = Look {
-                unicode: true,
-                ..ASCII
-            };
-            words(&now(lower, upper, load), look)
+        let look = Look {
+            unicode: true,
+            ..ASCII
         };
-        assert_eq!(
-            said(None, None, 1.8e6),
-            "searching 0 … 1.80 M, trying 1.80 M"
-        );
-        assert_eq!(
-            said(None, Some(1.8e6), 699_000.0),
-            "searching 0 … 1.80 M, trying 699 k"
-        );
-        assert_eq!(
-            said(Some(480_000.0), None, 900_000.0),
-            "searching 480 k … 1.80 M, trying 900 k"
-        );
-        assert_eq!(
-            said(Some(685_200.0), Some(699_200.0), 692_000.0),
-            "685–699 k (2 %), trying 692 k"
-        );
-        assert_eq!(
-            said(Some(985_200.0), Some(1.02e6), 1e6),
-            "985 k–1.02 M (3 %), trying 1.00 M"
-        );
-        assert_eq!(
-            said(Some(1.8e6), None, 1.8e6),
-            "at least 1.80 M, trying 1.80 M"
-        );
-        assert_eq!(
-            said(Some(2e5), Some(1e5), 1e5),
-            "searching 100 k … 200 k, trying 100 k"
-        );
+        #[rustfmt::skip]
+        let table = [
+            (None, None, 1.8e6, "searching 0 … 1.80 M, trying 1.80 M"),
+            (None, Some(1.8e6), 699_000.0, "searching 0 … 1.80 M, trying 699 k"),
+            (Some(480_000.0), None, 900_000.0, "searching 480 k … 1.80 M, trying 900 k"),
+            (Some(685_200.0), Some(699_200.0), 692_000.0, "685–699 k (2 %), trying 692 k"),
+            (Some(985_200.0), Some(1.02e6), 1e6, "985 k–1.02 M (3 %), trying 1.00 M"),
+            (Some(1.8e6), None, 1.8e6, "at least 1.80 M, trying 1.80 M"),
+            (Some(2e5), Some(1e5), 1e5, "searching 100 k … 200 k, trying 100 k"),
+        ];
+        for (lower, upper, load, said) in table {
+            assert_eq!(words(&now(lower, upper, load), look), said);
+        }
     }
 
     #[test]

@@ -29,10 +29,10 @@ fn run(cells: Vec<CellResult>) -> Run {
             "loss_goal": 0.0001, "command": "nicety bench", "complete": true,
             "host": nicety_model::Fingerprint::default(),
         },
-        "tester_limit_fps": {}, "cells": [], "summary": [],
+        "tester_limit_fps": {}, "visits": [], "cells": [],
     });
     let mut run: Run = serde_json::from_value(nothing).unwrap();
-    run.cells = cells;
+    run.visits = cells;
     run
 }
 

@@ -38,7 +38,7 @@ pub(super) fn table(groups: &[Group<'_>], medium: Medium) -> Table {
             "capacity" Number: number(g.capacity_fps(), number::short);
             "held" Number: number(g.shown.held.filter(|_| older(g)).map(|held| held.load_fps), number::short);
             "min to max" Number: g.extremes_fps().filter(|_| older(g)).map(number::interval);
-            "cv" Number: number(g.summary.filter(|_| older(g)).and_then(|s| s.throughput_fps?.cv), number::variation);
+            "cv" Number: number(g.summary.filter(|_| older(g)).and_then(|s| s.spread_fps?.cv), number::variation);
             "Mbit/s" Number: number::mbps(g.told_mbps());
             "loss" Number: loss(g);
             "p50 µs" Number: number(g.latency().map(|l| l.p50), number::micros);
@@ -162,7 +162,7 @@ pub(super) fn users(doc: &mut Document, groups: &[Group<'_>]) {
 
 /// What is to be put right, or the facts of the run: notes of the run as a whole and of its cells, each
 /// kind once with the cells that have it.
-pub(super) fn notes(run: &Run, groups: &[Group<'_>], list: List) -> Vec<String> {
+pub(crate) fn notes(run: &Run, groups: &[Group<'_>], list: List) -> Vec<String> {
     let of_run = pick::run_notes(run, list).into_iter();
     let of_cells = pick::notes(groups, list).into_iter();
     let of_cells = of_cells.map(|noted| noted.to_string());

@@ -43,11 +43,8 @@ fn rows<'r>(group: &'r Group<'r>) -> impl Iterator<Item = Row<'r>> {
     goals.map(move |goal| (group, goal))
 }
 
-/// The number: the median of visits, else the average of repeats.
 fn fps(goal: &GoalSummary) -> Option<f64> {
-    let median = goal.estimate.map(|estimate| estimate.fps);
-    let average = || goal.throughput_fps.map(|spread| spread.ave);
-    median.or_else(average).filter(|fps| fps.is_finite())
+    goal.throughput_fps.filter(|fps| fps.is_finite())
 }
 
 fn interval(goal: &GoalSummary) -> Option<(f64, f64)> {

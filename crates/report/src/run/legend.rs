@@ -33,8 +33,8 @@ fn of_intervals(groups: &[Group<'_>]) -> String {
     let confirmed = confirmed(groups);
     if any(|group| group.held_text() != ABSENT) {
         told.push(match &confirmed {
-            Some(length) => format!("{length} is the load, in frames/s, that held for {length}"),
-            None => "Confirmed is the load, in frames/s, that held in the confirm trial".to_owned(),
+            Some(length) => format!("{length} is the load that held for {length}"),
+            None => "Confirmed is the load that held in the confirm trial".to_owned(),
         });
     }
     if any(|group| group.capacity_fps().is_some()) {
@@ -120,7 +120,7 @@ fn range((least, most): (f64, f64), words: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// How loads were judged: `Loads were judged over windows of 59 ms: a load counts when …`. Absent where
+/// How loads were judged: `A load passes if most windows of 59 ms lose at most …`. Absent where
 /// whole trials were.
 pub fn judged(groups: &[Group<'_>]) -> Option<String> {
     let lengths = groups.iter().flat_map(|group| &group.repeats);
@@ -131,7 +131,7 @@ pub fn judged(groups: &[Group<'_>]) -> Option<String> {
     let lengths = range(ends, |length| format!("{:.0}", length * 1e3));
     let goals = distinct(groups.iter().map(|g| number::loss(g.shown.loss_goal)));
     Some(format!(
-        "Loads were judged over windows of {lengths} ms: a load counts when more than half of them lose no more than {}",
+        "A load passes if most windows of {lengths} ms lose at most {}",
         goals.join(" or ")
     ))
 }

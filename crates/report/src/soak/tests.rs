@@ -85,6 +85,12 @@ fn summary(lost: u64) -> LoadSummary {
     }
 }
 
+fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
+    let mut out = Vec::new();
+    render(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
 #[test]
 fn lines_fit_a_terminal_of_80_columns() {
     let mut long = interval(200_000, 0);
@@ -206,7 +212,7 @@ fn a_page_draws_loss_and_latency_and_has_the_answer() {
             name: "bridge".to_owned(),
             cell: "bridge/64/uni".to_owned(),
             started: "2026-03-14T15:09:26Z".to_owned(),
-            command: "nicety soak".to_owned(),
+            command: "nicety load".to_owned(),
             wish: LoadWish::Throughput { ratio: 0.8 },
             found: Some(nicety_model::soak::FoundLoad {
                 whole_fps: 250_000.0,
@@ -225,9 +231,7 @@ fn a_page_draws_loss_and_latency_and_has_the_answer() {
         summary,
         lines: lines.collect(),
     };
-    let mut html = Vec::new();
-    crate::html(&soaked, &mut html).unwrap();
-    let text = String::from_utf8(html).unwrap();
+    let text = rendered(|out| crate::html(&soaked, out));
     assert!(!text.contains("<script>,") && text.contains("&lt;script&gt;"));
     let page = Html::parse_document(&text);
     let all = |selector: &str| page.select(&Selector::parse(selector).unwrap()).count();
@@ -241,18 +245,13 @@ fn a_page_draws_loss_and_latency_and_has_the_answer() {
     ] {
         assert!(told.contains(part), "no {part:?}");
     }
-    let mut text = Vec::new();
-    crate::markdown(&soaked, &mut text).unwrap();
-    assert!(String::from_utf8(text).unwrap().contains("nicety soak"));
-    let mut text = Vec::new();
-    super::csv(&soaked, &mut text).unwrap();
-    let text = String::from_utf8(text).unwrap();
+    assert!(rendered(|out| crate::markdown(&soaked, out)).contains("nicety load"));
+    let text = rendered(|out| super::csv(&soaked, out));
     assert_eq!(text.lines().count(), 4, "{text}");
     assert!(text.contains(",1980000,1979983,17,0,"), "{text}");
     // Nothing was measured.
     let mut empty = soaked.clone();
     empty.lines.clear();
     empty.summary = LoadSummary::default();
-    let mut html = Vec::new();
-    crate::html(&empty, &mut html).unwrap();
+    rendered(|out| crate::html(&empty, out));
 }

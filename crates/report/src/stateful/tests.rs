@@ -1,115 +1,12 @@
-use nicety_model::SCHEMA;
-use nicety_model::run::Fingerprint;
-use nicety_model::stateful::{
-    Capacity, FillPoint, Filling, Goodput, SetupRate, TableFacts, Teardown,
-};
-
 use super::*;
 
-fn counts(count: u64) -> TableCounts {
-    TableCounts {
-        sent: count,
-        responder: count,
-        kernel: count,
-        listed: Some(count),
-        answered: Some(count),
-    }
-}
-
-fn figure(median: f64) -> Option<Figure> {
-    Some(Figure {
-        median,
-        low: median * 0.98,
-        high: median * 1.01,
-        n: 3,
-        confidence: Some(0.75),
-    })
-}
-
+/// Two fills, and goodput on few and many.
 fn report() -> StatefulReport {
-    StatefulReport {
-        schema: SCHEMA,
-        started: "2026-01-01T00:00:00Z".to_owned(),
-        path: "routed,nat=snat".to_owned(),
-        frame_size_bytes: 64,
-        family: None,
-        protocol: None,
-        trial_s: 1.0,
-        host: Fingerprint::default(),
-        table: TableFacts {
-            max: 262_144,
-            buckets: 262_144,
-            entry_bytes: Some(256),
-            timeout_s: 86_400,
-            hosts: 1,
-            addresses: 1,
-            ports: None,
-            destination_ports: 17,
-        },
-        setup: Some(SetupRate {
-            per_s: figure(182_000.0),
-            verdict: TableVerdict::Ok,
-            stopped_by: Some(Setback::Lost),
-            counts: counts(182_000),
-            trials: 31,
-            spoiled: Some(2),
-        }),
-        capacity: Some(Capacity {
-            entries: Some(262_144),
-            overflowed: Some(262_145),
-            verdict: TableVerdict::Ok,
-            stopped_by: Some(Setback::TableFull),
-            thrown_out: Some(1),
-            counts: counts(262_144),
-            fills: 8,
-        }),
-        filling: [(262_144, true), (262_145, false)]
-            .map(|(connections, held)| Filling {
-                connections,
-                held,
-                points: (0..=10)
-                    .map(|n| FillPoint {
-                        s: n as f64 * 0.2,
-                        entries: n * 26_214,
-                    })
-                    .collect(),
-            })
-            .into(),
-        teardown: vec![Teardown {
-            entries: 235_929,
-            per_s: figure(1.9e6),
-            seconds: figure(0.124),
-            left: 0,
-            verdict: TableVerdict::Ok,
-            stopped_by: None,
-        }],
-        goodput: [235, 235_929]
-            .map(|entries| Goodput {
-                entries,
-                state: EntryState::Replied,
-                fps: figure(400_000.0 - entries as f64),
-                payload_mbps: Some(23.6),
-                verdict: TableVerdict::Ok,
-                stopped_by: Some(Setback::Lost),
-                counts: counts(entries),
-                kernel_after: entries,
-                trials: 30,
-                spoiled: Some(0),
-            })
-            .into(),
-        notes: Vec::new(),
-        complete: true,
-    }
+    serde_json::from_str(include_str!("../../tests/runs/stateful.json")).unwrap()
 }
 
 fn text(report: &StatefulReport) -> String {
-    let options = crate::Options {
-        width: 400,
-        colour: false,
-    };
-    let mut out = Vec::new();
-    crate::table(report, &mut out, options).unwrap();
-    String::from_utf8(out).unwrap()
+    crate::document::terminal::shown(report, 400, false)
 }
 
 fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) -> String {
@@ -158,7 +55,7 @@ fn a_want_of_ports_is_said_with_the_remedy() {
         text.contains("With one more translation found no free port."),
         "{text}"
     );
-    assert!(text.contains("--addresses 8"), "{text}");
+    assert!(text.contains("--nat addresses=8"), "{text}");
 }
 
 #[test]

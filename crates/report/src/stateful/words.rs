@@ -241,7 +241,7 @@ pub(super) fn notes(report: &StatefulReport) -> Vec<String> {
     }
     if stopped(Setback::NoPort) {
         lines.push(format!(
-            "Translation has {} of each address, for each port of a destination. More addresses: --addresses {}.",
+            "Translation has {} of each address, for each port of a destination. More addresses: --nat addresses={}.",
             plural(table.ports.map_or(PORTS, u64::from), "port"),
             table.hosts.max(table.addresses + 1)
         ));

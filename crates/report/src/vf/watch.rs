@@ -12,7 +12,8 @@ use ratatui_core::layout::Rect;
 use ratatui_core::text::{Line, Span};
 
 pub use self::history::History;
-use super::{heading, limit, rate};
+use super::heading;
+use super::seen::{Seen, seen};
 use crate::live::keys::View;
 use crate::live::list::{Column, Entry, Item, Key, List};
 use crate::live::look::{Look, Tone, clean};
@@ -140,40 +141,8 @@ fn foot(watch: Watch<'_>, view: &View, width: u16, (all, shown): (usize, usize))
     Line::from(words)
 }
 
-/// A port or function, whoever has it.
-struct Seen<'s> {
-    name: String,
-    counters: Option<&'s PortCounters>,
-    limit: String,
-    limit_bps: Option<f64>,
-    tenant: Option<&'s String>,
-    holder: &'s str,
-}
-
 fn list(watch: Watch<'_>) -> List<'static> {
-    let report = watch.report;
-    let functions = report.nics.iter().flat_map(|nic| {
-        nic.functions.iter().map(|f| Seen {
-            name: history::function(&nic.interface, f.vf),
-            counters: f.counters.as_ref(),
-            limit: limit(f.foreign.as_ref(), || rate(f.max_mbit)).text,
-            limit_bps: f.max_mbit.filter(|m| *m > 0).map(|m| f64::from(m) * 1e6),
-            tenant: f.shared.as_ref().map(|shared| &shared.tenant),
-            holder: &f.holder,
-        })
-    });
-    let ports = report.ports.iter().map(|port| Seen {
-        name: port.interface.clone(),
-        counters: port.counters.as_ref(),
-        limit: match &port.limit {
-            Some(rate) => readable(rate.0 as f64),
-            None => limit(port.foreign.as_ref(), || "none".into()).text,
-        },
-        limit_bps: port.limit.map(|rate| rate.0 as f64),
-        tenant: port.shared.as_ref().map(|shared| &shared.tenant),
-        holder: &port.kind,
-    });
-    let items = functions.chain(ports).enumerate();
+    let items = seen(watch.report).enumerate();
     List {
         columns: &COLUMNS,
         sparks: &SPARKS,
@@ -186,8 +155,7 @@ fn list(watch: Watch<'_>) -> List<'static> {
 
 fn item(place: usize, seen: &Seen<'_>, watch: Watch<'_>) -> Item {
     let look = watch.look;
-    let bps = |of: fn(&PortCounters) -> Option<f64>| seen.counters.and_then(of);
-    let (sent, received) = (bps(|c| c.tx_bps), bps(|c| c.rx_bps));
+    let (sent, received) = (seen.sent(), seen.received());
     let held = seen.limit_bps.zip(sent);
     let held = held.is_some_and(|(limit, sent)| sent >= AT_LIMIT * limit);
     let dropped = watch.history.dropped(&seen.name);
@@ -211,7 +179,7 @@ fn item(place: usize, seen: &Seen<'_>, watch: Watch<'_>) -> Item {
                 key: Key::Number(seen.limit_bps),
                 ..Entry::text(&seen.limit)
             },
-            text(seen.tenant.map(String::as_str)),
+            text(seen.tenant()),
             text(Some(seen.holder)),
             text(seen.counters.map(|counters| counters.source.as_str())),
         ],

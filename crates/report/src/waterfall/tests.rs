@@ -111,28 +111,21 @@ fn a_row_for_every_station_and_one_for_the_whole() {
 #[test]
 fn why_and_what_is_not_known_is_said_below() {
     let lines = words::lines(&made());
-    for (at, part) in [
-        (
-            0,
-            "d1: 19,990 lost in __dev_queue_xmit at d1 (QDISC_DROP): the queueing discipline",
-        ),
-        (
-            1,
-            "d1: its counter saw 3 more; it counts frames of others too.",
-        ),
-        (
-            2,
-            "b: 10 fewer were here; they were lost where no station is known.",
-        ),
+    #[rustfmt::skip]
+    let table = [
+        (0, "d1: 19,990 lost in __dev_queue_xmit at d1 (QDISC_DROP): the queueing discipline"),
+        (1, "d1: its counter saw 3 more; it counts frames of others too."),
+        (2, "b: 10 fewer were here; they were lost where no station is known."),
         (3, "At no station that is known: 10 lost without a trace"),
-        (4, "No time of br0. It has no tracepoint of its own"),
-    ] {
+        (4, "No time of br0: no tracepoint; the time is included"),
+    ];
+    for (at, part) in table {
         assert!(lines[at].starts_with(part), "{lines:#?}");
     }
     assert_eq!(lines.len(), 5);
     let remark = words::remark(&made());
     assert!(
-        remark.contains("19,000 sampled frames") && remark.contains("in brackets"),
+        remark.contains("19,000 sampled frames") && remark.contains("[n] is an allowed CPU"),
         "{remark}"
     );
 }

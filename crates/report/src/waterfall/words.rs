@@ -173,17 +173,13 @@ fn missing(what: Unknown) -> &'static str {
         Unknown::NotFollowed => {
             "In and out are not known: counters alone tell of the lost frames, and they count others too."
         }
-        Unknown::InNextStation => {
-            "It has no tracepoint of its own; its time is in that of the next station."
-        }
+        Unknown::InNextStation => "no tracepoint; the time is included in the next station's.",
         Unknown::InGuest => {
-            "It is inside a guest, where the frames were not seen; its time is in that of the next station."
+            "inside a guest, where the frames were not seen; the time is included in the next station's."
         }
-        Unknown::OutsideKernel => {
-            "The kernel does not carry frames there; its time is in that of the next station."
-        }
+        Unknown::OutsideKernel => "outside the kernel; the time is included in the next station's.",
         Unknown::NotSeen => {
-            "No sampled frame was seen there: macvlans and VLANs have no tracepoint where they receive, and XDP frames pass unseen."
+            "no sampled frame seen; macvlans and VLANs have no tracepoint where they receive, and XDP frames pass unseen."
         }
     }
 }
@@ -210,7 +206,7 @@ fn without_times(waterfall: &Waterfall) -> Vec<String> {
                 name => name,
             })
             .collect();
-        (!names.is_empty()).then(|| format!("No time of {}. {}", names.join(", "), missing(why)))
+        (!names.is_empty()).then(|| format!("No time of {}: {}", names.join(", "), missing(why)))
     };
     all.into_iter().filter(|_| timed).filter_map(line).collect()
 }
@@ -236,7 +232,7 @@ pub(super) fn remark(waterfall: &Waterfall) -> String {
     }
     let allowed = |station: &WaterfallStation| !station.cpus_seen && !station.cpus.is_empty();
     if waterfall.stations.iter().any(allowed) {
-        text += " CPUs in brackets may run it; the others were seen to.";
+        text += " [n] is an allowed CPU, n one that ran it.";
     }
     text
 }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::cdp::Browser;
-use crate::{live, start};
+use crate::{CATCH, PROBE, Stage, common, names};
 
 const AXE: &str = include_str!("axe/axe.min.js");
 
@@ -44,28 +44,29 @@ fn keep(browser: &mut Browser, width: u32, file: &Path) {
 
 #[test]
 fn axe_finds_nothing_on_any_page() {
-    let Some((mut browser, pages, _dir)) = start("axe_finds_nothing_on_any_page") else {
+    let Some(mut stage) = Stage::start("axe_finds_nothing_on_any_page") else {
         return;
     };
     let kept = std::env::var_os("NICETY_SCREENSHOTS");
+    // Wide and narrow, light and dark are each looked at; pictures are kept of all four.
+    let windows = [
+        (1280, "light"),
+        (390, "dark"),
+        (1280, "dark"),
+        (390, "light"),
+    ];
+    let windows = &windows[..if kept.is_some() { 4 } else { 2 }];
     let mut found = Vec::new();
     // "many" is "rich" many times over, and takes axe a minute.
-    for (name, page) in pages.into_iter().filter(|(name, _)| *name != "many") {
-        for (width, scheme) in [
-            (1280, "light"),
-            (1280, "dark"),
-            (390, "light"),
-            (390, "dark"),
-        ] {
-            browser.open(&page, width, scheme);
-            if name.ends_with("live") {
-                browser.value(live::DRAWN);
-            }
+    for name in names().filter(|name| *name != "many") {
+        for &(width, scheme) in windows {
+            stage.open(name, width, scheme);
+            let browser = &mut stage.browser;
             if let Some(dir) = &kept {
                 let file = format!("{}-{width}-{scheme}.png", name.replace(", ", "-"));
-                keep(&mut browser, width, &Path::new(dir).join(file));
+                keep(browser, width, &Path::new(dir).join(file));
             }
-            let wrong = violations(&mut browser);
+            let wrong = violations(browser);
             if wrong != json!([]) {
                 found.push(format!("{name} at {width}, {scheme}: {wrong:#}"));
             }
@@ -75,16 +76,27 @@ fn axe_finds_nothing_on_any_page() {
 }
 
 #[test]
-fn axe_sees_what_is_wrong() {
-    let Some((mut browser, _, dir)) = start("axe_sees_what_is_wrong") else {
+fn the_probe_and_axe_see_what_is_wrong() {
+    let Some(mut stage) = Stage::start("the_probe_and_axe_see_what_is_wrong") else {
         return;
     };
-    let file = dir.path().join("wrong.html");
+    let page = common::page(&common::empty()).replacen("<style>", &format!("{CATCH}<style>"), 1);
+    let bad = page.replacen(
+        "<main>",
+        r#"<main><p style="color:#999">grey on white</p><div style="width:20px;white-space:nowrap">cut off by far</div>
+        <svg><text fill="pink" y="20">pale in a drawing</text></svg><script>nowhere()</script>"#,
+        1,
+    );
+    stage.open_text(&bad);
+    let told = stage.browser.value(PROBE);
+    assert_eq!(told["pale"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(told["cut"].as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told["errors"].as_array().unwrap().len(), 1, "{told}");
+
     let page = "<!doctype html><html><title>Wrong</title><main><h1>Wrong</h1><button></button>\
         <p style='color:#aaa'>pale on white</p><input></main></html>";
-    std::fs::write(&file, page).unwrap();
-    browser.open(&file, 1280, "light");
-    let wrong = violations(&mut browser).to_string();
+    stage.open_text(page);
+    let wrong = violations(&mut stage.browser).to_string();
     for rule in ["html-has-lang", "button-name", "color-contrast", "label"] {
         assert!(wrong.contains(rule), "{rule}: {wrong}");
     }

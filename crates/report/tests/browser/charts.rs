@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::start;
+use crate::Stage;
 
 /// Where the first mark of the chart that is seen stands, and what it says.
 const MARK: &str = r#"(() => {
@@ -17,13 +17,13 @@ const TIP: &str = r#"document.querySelector(".tip").textContent"#;
 #[test]
 fn points_say_their_values_when_they_are_reached() {
     let test = "points_say_their_values_when_they_are_reached";
-    let Some((mut browser, pages, _dir)) = start(test) else {
+    let Some(mut stage) = Stage::start(test) else {
         return;
     };
     for name in ["rich", "policed", "trend", "mixes"] {
-        let (_, page) = pages.iter().find(|(page, _)| *page == name).unwrap();
         for width in [390, 1280] {
-            browser.open(page, width, "light");
+            stage.open(name, width, "light");
+            let browser = &mut stage.browser;
             browser.value("document.querySelector('main > figure').scrollIntoView({ behavior: 'instant' }); 0");
             // Scrolling takes a value away; its event comes with the next frame.
             browser.settle();
@@ -69,13 +69,13 @@ fn points_say_their_values_when_they_are_reached() {
 #[test]
 fn charts_are_saved_as_files_that_stand_alone() {
     let test = "charts_are_saved_as_files_that_stand_alone";
-    let Some((mut browser, pages, _dir)) = start(test) else {
+    let Some(mut stage) = Stage::start(test) else {
         return;
     };
     for name in ["rich", "policed", "host", "sockets", "mixes", "stateful"] {
-        let (_, page) = pages.iter().find(|(page, _)| *page == name).unwrap();
         for scheme in ["light", "dark"] {
-            browser.open(page, 1280, scheme);
+            stage.open(name, 1280, scheme);
+            let browser = &mut stage.browser;
             let told = browser.value(
                 r##"(async () => {
                 // The picture of the path is a figure too, of text.
@@ -115,32 +115,20 @@ fn charts_are_saved_as_files_that_stand_alone() {
     }
 }
 
+/// One drawing of each chart is seen, it fills its figure, and what the tester can do is drawn on request.
 #[test]
-fn the_limits_are_shown_on_request() {
-    let Some((mut browser, pages, _dir)) = start("the_limits_are_shown_on_request") else {
-        return;
-    };
-    let (_, page) = pages.iter().find(|(name, _)| *name == "rich").unwrap();
-    browser.open(page, 1280, "light");
-    let shown = r#"[...document.querySelectorAll("main > figure .legend")].filter((one) => one.checkVisibility()).map((one) => one.textContent.includes("tester alone"))"#;
-    assert_eq!(browser.value(shown), json!([false]));
-    browser.value("document.querySelector('main > figure input').focus(); 0");
-    browser.press(" ", 32, " ");
-    assert_eq!(browser.value(shown), json!([true]));
-}
-
-/// One drawing of each chart is seen, and it fills its figure.
-#[test]
-fn one_drawing_fits_its_figure() {
-    let Some((mut browser, pages, _dir)) = start("one_drawing_fits_its_figure") else {
+fn one_drawing_fits_its_figure_and_limits_are_shown_on_request() {
+    let Some(mut stage) =
+        Stage::start("one_drawing_fits_its_figure_and_limits_are_shown_on_request")
+    else {
         return;
     };
     for name in [
         "rich", "policed", "sockets", "trend", "host", "mixes", "stateful",
     ] {
-        let (_, page) = pages.iter().find(|(page, _)| *page == name).unwrap();
         for width in [320, 390, 700, 1280] {
-            browser.open(page, width, "light");
+            stage.open(name, width, "light");
+            let browser = &mut stage.browser;
             let told = browser.value(
                 r#"[...document.querySelectorAll(".forms")].filter((e) => e.checkVisibility()).map((forms) => {
                 const seen = [...forms.children].filter((svg) => svg.checkVisibility());
@@ -160,28 +148,11 @@ fn one_drawing_fits_its_figure() {
             );
         }
     }
-}
-
-#[test]
-fn a_link_to_a_result_arrives_at_a_row_not_shown_yet() {
-    let test = "a_link_to_a_result_arrives_at_a_row_not_shown_yet";
-    let Some((mut browser, _, dir)) = start(test) else {
-        return;
-    };
-    let mut page = Vec::new();
-    nicety_report::html(&crate::common::many(400), &mut page).unwrap();
-    let file = dir.path().join("linked.html");
-    std::fs::write(&file, page).unwrap();
-    browser.open(&file, 1280, "light");
-    let told = browser.value(
-        r##"(() => {
-        const [last] = rest(document.querySelector("#throughput table.sortable")).slice(-1);
-        const { id } = last.querySelector("th[id]");
-        const before = document.getElementById(id) !== null;
-        location.hash = id;
-        arrive();
-        return [before, document.getElementById(id) !== null];
-        })()"##,
-    );
-    assert_eq!(told, json!([false, true]));
+    stage.open("rich", 1280, "light");
+    let browser = &mut stage.browser;
+    let shown = r#"[...document.querySelectorAll("main > figure .legend")].filter((one) => one.checkVisibility()).map((one) => one.textContent.includes("tester alone"))"#;
+    assert_eq!(browser.value(shown), json!([false]));
+    browser.value("document.querySelector('main > figure input').focus(); 0");
+    browser.press(" ", 32, " ");
+    assert_eq!(browser.value(shown), json!([true]));
 }

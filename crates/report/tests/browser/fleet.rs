@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::start;
+use crate::Stage;
 
 /// What is shown: rows of all tables and of the hosts' one, the words beside the field, and the hosts that are named.
 const SHOWN: &str = r##"(() => {
@@ -17,12 +17,12 @@ const SHOWN: &str = r##"(() => {
 
 #[test]
 fn a_word_in_the_field_hides_the_rows_without_it() {
-    let Some((mut browser, pages, _dir)) = start("a_word_in_the_field_hides_the_rows_without_it")
-    else {
+    let test = "a_word_in_the_field_hides_the_rows_without_it";
+    let Some(mut stage) = Stage::start(test) else {
         return;
     };
-    let (_, page) = pages.iter().find(|(name, _)| *name == "fleet").unwrap();
-    browser.open(page, 1280, "light");
+    stage.open("fleet", 1280, "light");
+    let browser = &mut stage.browser;
     let field = r##"(() => { const field = document.querySelector("#filter input"); field.focus(); field.select(); return field.checkVisibility(); })()"##;
     let mut typed = |text: &str| -> Value {
         assert_eq!(

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::cdp::Browser;
-use crate::start;
+use crate::{Stage, is_live, names};
 
 /// Waits for the first drawing.
 pub const DRAWN: &str = r#"(async () => {
@@ -41,7 +41,7 @@ const SCRIPT: &str = concat!(
 const CHARTS: &str = include_str!("../../../nicety/src/web/uplot/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../../../nicety/src/web/uplot/uPlot.min.css");
 
-/// `nicety bench --web` in the middle of a run, names that are markup among it.
+/// `nicety bench --listen` in the middle of a run, names that are markup among it.
 pub fn bench() -> String {
     let square = |size: u32, done: u32, worst: Option<&str>, skipped: bool| {
         let fps = worst.map(|_| 400_000.0 - f64::from(size) * 100.0);
@@ -173,38 +173,34 @@ fn readout(browser: &mut Browser, chart: &str) -> String {
 #[test]
 fn charts_of_a_run_under_way_say_their_values() {
     let test = "charts_of_a_run_under_way_say_their_values";
-    let Some((mut browser, pages, _dir)) = start(test) else {
+    let Some(mut stage) = Stage::start(test) else {
         return;
     };
-    let (_, page) = pages
-        .iter()
-        .find(|(name, _)| *name == "bench, live")
-        .unwrap();
     for (width, scheme) in [(390, "dark"), (1280, "light")] {
-        browser.open(page, width, scheme);
-        browser.value(DRAWN);
+        stage.open("bench, live", width, scheme);
+        let browser = &mut stage.browser;
         let unit = |browser: &mut Browser, chart: &str| {
             browser.value(&format!(
                 "document.querySelector('{chart} .unit').textContent"
             ))
         };
-        assert_eq!(unit(&mut browser, "#throughput"), "k frames/s");
-        let first = pointed(&mut browser, "#throughput", 0.0);
+        assert_eq!(unit(browser, "#throughput"), "k frames/s");
+        let first = pointed(browser, "#throughput", 0.0);
         assert!(
             first.starts_with("64 bytes: bridge, one direction 394 k frames/s (354 k–433 k); "),
             "{first}"
         );
         assert_eq!(
-            pointed(&mut browser, "#throughput", 0.99),
+            pointed(browser, "#throughput", 0.99),
             "1518 bytes: no result yet"
         );
-        assert_eq!(unit(&mut browser, "#trials"), "loss in %");
+        assert_eq!(unit(browser, "#trials"), "loss in %");
         assert_eq!(
-            pointed(&mut browser, "#trials", 0.95),
+            pointed(browser, "#trials", 0.95),
             "400 k frames/s: trial 1, search, lost 31 %, failed"
         );
         assert_eq!(
-            pointed(&mut browser, "#trials", 0.7),
+            pointed(browser, "#trials", 0.7),
             "300 k frames/s: trial 3, search, lost 2 %, failed; trial 4, search, lost 50 %, does not count"
         );
         // The same by keyboard: from the first point to the next, and away.
@@ -212,15 +208,15 @@ fn charts_of_a_run_under_way_say_their_values() {
         browser.press("Home", 36, "");
         browser.settle();
         assert_eq!(
-            readout(&mut browser, "#trials"),
+            readout(browser, "#trials"),
             "200 k frames/s: trial 2, search, lost 0 %, passed"
         );
         browser.press("ArrowRight", 39, "");
         browser.settle();
-        assert!(readout(&mut browser, "#trials").starts_with("300 k frames/s: "));
+        assert!(readout(browser, "#trials").starts_with("300 k frames/s: "));
         browser.press("Escape", 27, "");
         browser.settle();
-        assert_eq!(readout(&mut browser, "#trials"), "");
+        assert_eq!(readout(browser, "#trials"), "");
         // Test points are read by keyboard too; a pointer that rests on one would read that.
         let away = json!({ "type": "mouseMoved", "x": 1, "y": 1 });
         browser.ask("Input.dispatchMouseEvent", away);
@@ -249,58 +245,27 @@ fn charts_of_a_run_under_way_say_their_values() {
             "5 of 151 test points, 3 socket tests, 1 doubtful, 1 failed, 9 of 300 visits"
         );
     }
-}
-
-/// One page and the terminal spell a rate the same way.
-#[test]
-fn a_page_spells_rates_as_reports_do() {
-    let Some((mut browser, pages, _dir)) = start("a_page_spells_rates_as_reports_do") else {
-        return;
-    };
-    let (_, page) = pages
-        .iter()
-        .find(|(name, _)| *name == "bench, live")
-        .unwrap();
-    browser.open(page, 1280, "light");
+    // A page and the terminal spell a rate the same way.
     for fps in [
         0.0, 7.0, 812.0, 999.4, 999.7, 9_996.0, 207_917.0, 791_900.0, 999_700.0, 1.488e6, 2.5e9,
     ] {
-        let said = browser.value(&format!("frames({fps})"));
+        let said = stage.browser.value(&format!("frames({fps})"));
         assert_eq!(said, nicety_report::short(fps), "{fps}");
     }
 }
 
-/// What a policy limits besides what is sent stands at those tenants that it is about.
+/// Every control of a live page is reached in order with a visible focus, and does what it is for; a card tells all of
+/// its limits.
 #[test]
-fn a_card_tells_packets_and_what_is_received() {
-    let Some((mut browser, pages, _dir)) = start("a_card_tells_packets_and_what_is_received")
+fn a_keyboard_is_enough_for_live_pages_whose_cards_tell_all_limits() {
+    let Some(mut stage) =
+        Stage::start("a_keyboard_is_enough_for_live_pages_whose_cards_tell_all_limits")
     else {
         return;
     };
-    let (_, page) = pages
-        .iter()
-        .find(|(name, _)| *name == "police, live")
-        .unwrap();
-    browser.open(page, 1280, "light");
-    browser.value(DRAWN);
-    let said = browser.value(
-        "[...document.querySelectorAll('#tenants article')].map((card) => \
-         [...card.querySelectorAll('p')].map((p) => p.checkVisibility() ? p.textContent : '').find((text) => text.includes('at most')) ?? '')",
-    );
-    let wanted = "sends 20000 of at most 20000 packets/s; receives 3.00 Mbit/s of at most 8.00 Mbit/s, burst credit 1.3 s; \
-         receives 250 of at most 3000 packets/s";
-    assert_eq!(said, json!([wanted, "", ""]));
-}
-
-/// Every control of a live page is reached in order with a visible focus, and does what it is for.
-#[test]
-fn a_keyboard_is_enough_for_live_pages() {
-    let Some((mut browser, pages, _dir)) = start("a_keyboard_is_enough_for_live_pages") else {
-        return;
-    };
-    for (name, page) in pages.iter().filter(|(name, _)| name.ends_with("live")) {
-        browser.open(page, 1280, "light");
-        browser.value(DRAWN);
+    for name in names().filter(|name| is_live(name)) {
+        stage.open(name, 1280, "light");
+        let browser = &mut stage.browser;
         let wanted = browser.value(
             r#"window.__all = [...document.querySelectorAll("a[href], button, input, [tabindex='0']")]
               .filter((e) => e.checkVisibility({ visibilityProperty: true }));
@@ -335,4 +300,13 @@ fn a_keyboard_is_enough_for_live_pages() {
             assert_eq!(left, 1, "{name}");
         }
     }
+    // What a policy limits besides what is sent stands at those tenants that it is about.
+    stage.open("police, live", 1280, "light");
+    let said = stage.browser.value(
+        "[...document.querySelectorAll('#tenants article')].map((card) => \
+         [...card.querySelectorAll('p')].map((p) => p.checkVisibility() ? p.textContent : '').find((text) => text.includes('at most')) ?? '')",
+    );
+    let wanted = "sends 20000 of at most 20000 packets/s; receives 3.00 Mbit/s of at most 8.00 Mbit/s, burst credit 1.3 s; \
+         receives 250 of at most 3000 packets/s";
+    assert_eq!(said, json!([wanted, "", ""]));
 }

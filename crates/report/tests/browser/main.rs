@@ -14,18 +14,16 @@
 mod accessible;
 mod cdp;
 mod charts;
+#[allow(dead_code, reason = "most is for the other tests")]
 #[path = "../common/mod.rs"]
 mod common;
 mod fleet;
 mod live;
 mod sockets;
-mod stateful;
-
-use std::path::PathBuf;
 
 use cdp::Browser;
 use nicety_model::compare::Comparison;
-use nicety_report::{ReportError, html};
+use nicety_model::stateful::StatefulReport;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -37,72 +35,110 @@ addEventListener("error", (e) => window.__errors.push(e.message));
 addEventListener("securitypolicyviolation", (e) => window.__errors.push(e.violatedDirective));
 </script>"#;
 
-/// Pages by name.
-type Pages = Vec<(&'static str, PathBuf)>;
+/// A page's name, and what renders it when it is first opened.
+type Page = (&'static str, fn() -> String);
 
-/// A browser and the pages, or what is skipped without one.
-fn start(test: &str) -> Option<(Browser, Pages, TempDir)> {
-    let Some(name) = cdp::installed() else {
-        println!("SKIP {test}: no chromium here; on Debian: apt-get install chromium");
-        return None;
-    };
-    let dir = tempfile::tempdir().unwrap();
-    let rendered = |render: &dyn Fn(&mut Vec<u8>) -> Result<(), ReportError>| {
-        let mut out = Vec::new();
-        render(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    };
-    let compared: Comparison =
-        serde_json::from_str(include_str!("../golden/compare-rich.json")).unwrap();
-    let golden = |page: &str| page.to_owned();
-    let pages = [
-        ("host", golden(include_str!("../golden/host.html"))),
-        ("measured", golden(include_str!("../golden/measured.html"))),
-        ("sockets", rendered(&|out| html(&sockets::run(), out))),
-        ("bench, live", live::bench()),
-        ("police, live", live::police()),
-        ("rich", rendered(&|out| html(&common::rich(), out))),
-        ("many", rendered(&|out| html(&common::many(28), out))),
-        ("empty", rendered(&|out| html(&common::empty(), out))),
-        ("compare", rendered(&|out| html(&compared, out))),
-        ("policed", rendered(&|out| html(&common::policed(240), out))),
-        ("trend", rendered(&|out| html(&common::trend(), out))),
-        ("fleet", golden(include_str!("../golden/fleet.html"))),
-        (
-            "mixes",
-            golden(include_str!(
-                "../../../../tests/cases/runs/mixes/report.html"
-            )),
-        ),
-        ("stateful", rendered(&|out| html(&stateful::report(), out))),
-    ];
-    let written = pages.map(|(name, page)| {
-        let page = page.replacen("<style>", &format!("{CATCH}<style>"), 1);
-        let file = dir.path().join(format!("{}.html", name.replace(", ", "-")));
+const PAGES: [Page; 14] = [
+    ("host", || golden(include_str!("../golden/host.html"))),
+    ("measured", || {
+        golden(include_str!("../golden/measured.html"))
+    }),
+    ("sockets", || common::page(&sockets::run())),
+    ("bench, live", live::bench),
+    ("police, live", live::police),
+    ("rich", || common::page(&common::rich())),
+    ("many", || common::page(&common::many(28))),
+    ("empty", || common::page(&common::empty())),
+    ("compare", || common::page(&compared())),
+    ("policed", || common::page(&common::policed(240))),
+    ("trend", || common::page(&common::trend())),
+    ("fleet", || golden(include_str!("../golden/fleet.html"))),
+    ("mixes", || {
+        golden(include_str!(
+            "../../../../tests/cases/runs/mixes/report.html"
+        ))
+    }),
+    ("stateful", || common::page(&stateful())),
+];
+
+fn names() -> impl Iterator<Item = &'static str> {
+    PAGES.into_iter().map(|(name, _)| name)
+}
+
+fn is_live(name: &str) -> bool {
+    name.ends_with("live")
+}
+
+fn golden(page: &str) -> String {
+    page.to_owned()
+}
+
+/// A table of connections: two fills, and goodput on few and many.
+fn stateful() -> StatefulReport {
+    serde_json::from_str(include_str!("../runs/stateful.json")).unwrap()
+}
+
+fn compared() -> Comparison {
+    serde_json::from_str(include_str!("../golden/compare-rich.json")).unwrap()
+}
+
+/// A browser, and then the pages that it shows.
+struct Stage {
+    browser: Browser,
+    dir: TempDir,
+}
+
+impl Stage {
+    /// Starts the browser; says what is skipped without one.
+    fn start(test: &str) -> Option<Self> {
+        let Some(name) = cdp::installed() else {
+            println!("SKIP {test}: no chromium here; on Debian: apt-get install chromium");
+            return None;
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let browser = Browser::start(name, dir.path());
+        Some(Self { browser, dir })
+    }
+
+    /// Opens a page in a window of this width, in light or dark. A live page draws when it has its first answer.
+    fn open(&mut self, name: &str, width: u32, scheme: &str) {
+        let file = self
+            .dir
+            .path()
+            .join(format!("{}.html", name.replace(", ", "-")));
+        if !file.exists() {
+            let (_, render) = PAGES.into_iter().find(|(known, _)| *known == name).unwrap();
+            let page = render().replacen("<style>", &format!("{CATCH}<style>"), 1);
+            std::fs::write(&file, page).unwrap();
+        }
+        self.browser.open(&file, width, scheme);
+        if is_live(name) {
+            self.browser.value(live::DRAWN);
+        }
+    }
+
+    /// Opens a page that is none of those, wide and light.
+    fn open_text(&mut self, page: &str) {
+        let file = self.dir.path().join("other.html");
         std::fs::write(&file, page).unwrap();
-        (name, file)
-    });
-    Some((Browser::start(name, dir.path()), written.into(), dir))
+        self.browser.open(&file, 1280, "light");
+    }
 }
 
 #[test]
 fn pages_work_in_a_browser() {
-    let Some((mut browser, pages, _dir)) = start("pages_work_in_a_browser") else {
+    let Some(mut stage) = Stage::start("pages_work_in_a_browser") else {
         return;
     };
-    for (name, page) in pages {
+    for name in names() {
         for (width, scheme) in [
             (320, "dark"),
             (768, "light"),
             (1280, "dark"),
             (1280, "light"),
         ] {
-            browser.open(&page, width, scheme);
-            // A live page draws when it has its first answer.
-            if name.ends_with("live") {
-                browser.value(live::DRAWN);
-            }
-            let mut told = browser.value(PROBE);
+            stage.open(name, width, scheme);
+            let mut told = stage.browser.value(PROBE);
             let texts = told.as_object_mut().unwrap().remove("texts").unwrap();
             assert!(texts.as_u64() > Some(10), "{name}: {texts} texts looked at");
             let wanted = json!({
@@ -115,17 +151,14 @@ fn pages_work_in_a_browser() {
 }
 
 #[test]
-fn a_long_table_shows_its_first_rows_and_sorts_all() {
-    let test = "a_long_table_shows_its_first_rows_and_sorts_all";
-    let Some((mut browser, _, dir)) = start(test) else {
+fn a_long_table_shows_its_first_rows_sorts_all_and_is_linked_to() {
+    let test = "a_long_table_shows_its_first_rows_sorts_all_and_is_linked_to";
+    let Some(mut stage) = Stage::start(test) else {
         return;
     };
-    let mut page = Vec::new();
-    html(&common::many(400), &mut page).unwrap();
-    let file = dir.path().join("long.html");
-    std::fs::write(&file, page).unwrap();
-    browser.open(&file, 1280, "light");
-    let told = browser.value(
+    let page = common::page(&common::many(400));
+    stage.open_text(&page);
+    let told = stage.browser.value(
         r##"(() => {
         const table = document.querySelector("table.sortable");
         const rows = () => [...table.tBodies[0].rows];
@@ -157,45 +190,35 @@ fn a_long_table_shows_its_first_rows_and_sorts_all() {
     });
     assert_eq!(told, wanted);
     // Nobody turns a page on paper.
-    browser.open(&file, 1280, "light");
-    let printed = browser.value(
+    stage.open_text(&page);
+    let printed = stage.browser.value(
         "dispatchEvent(new Event('beforeprint')); document.querySelector('table').tBodies[0].rows.length",
     );
     assert_eq!(printed.as_u64(), Some(all));
-}
-
-#[test]
-fn the_probe_sees_what_is_wrong() {
-    let Some((mut browser, pages, dir)) = start("the_probe_sees_what_is_wrong") else {
-        return;
-    };
-    let (_, good) = pages.iter().find(|(name, _)| *name == "empty").unwrap();
-    let page = std::fs::read_to_string(good).unwrap();
-    let bad = page.replacen(
-        "<main>",
-        r#"<main><p style="color:#999">grey on white</p><div style="width:20px;white-space:nowrap">cut off by far</div>
-        <svg><text fill="pink" y="20">pale in a drawing</text></svg><script>nowhere()</script>"#,
-        1,
+    // A link to a result arrives at a row that is not shown yet.
+    stage.open_text(&page);
+    let told = stage.browser.value(
+        r##"(() => {
+        const [last] = rest(document.querySelector("#throughput table.sortable")).slice(-1);
+        const { id } = last.querySelector("th[id]");
+        const before = document.getElementById(id) !== null;
+        location.hash = id;
+        arrive();
+        return [before, document.getElementById(id) !== null];
+        })()"##,
     );
-    let file = dir.path().join("bad.html");
-    std::fs::write(&file, bad).unwrap();
-    browser.open(&file, 1280, "light");
-    let told = browser.value(PROBE);
-    assert_eq!(told["pale"].as_array().unwrap().len(), 2, "{told}");
-    assert_eq!(told["cut"].as_array().unwrap().len(), 1, "{told}");
-    assert_eq!(told["errors"].as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told, json!([false, true]));
 }
 
 #[test]
 fn a_keyboard_is_enough() {
-    let Some((mut browser, pages, _dir)) = start("a_keyboard_is_enough") else {
+    let Some(mut stage) = Stage::start("a_keyboard_is_enough") else {
         return;
     };
-    for (name, page) in pages
-        .into_iter()
-        .filter(|(name, _)| !name.ends_with("live"))
-    {
-        browser.open(&page, 1280, "light");
+    // "many" is "rich" many times over.
+    for name in names().filter(|name| !is_live(name) && *name != "many") {
+        stage.open(name, 1280, "light");
+        let browser = &mut stage.browser;
         // What can be reached, in the document's order; folded parts only with their summary.
         let wanted = browser.value(
             r##"window.__all = [...document.querySelectorAll("a[href], button, summary, input, [tabindex='0']")]

@@ -1,12 +1,10 @@
 //! Hand-made runs, written as JSON so that a field added to the model with a default needs no
 //! change here.
 
-#![allow(dead_code)] // Not every test binary uses every fixture.
-
 use nicety_model::Run;
 use nicety_model::history::Trend;
-use nicety_report::ReportError;
-use scraper::{Html, Selector};
+use nicety_report::{Options, Report, ReportError, html, table};
+use scraper::{ElementRef, Html, Selector};
 use serde_json::{Value, json};
 
 /// A name as an attacker would choose it: HTML, Markdown, CSV and terminal escapes.
@@ -19,9 +17,30 @@ pub fn rendered(render: impl FnOnce(&mut Vec<u8>) -> Result<(), ReportError>) ->
     String::from_utf8(out).unwrap()
 }
 
+/// The table on a terminal of this width without colours.
+pub fn terminal(report: &impl Report, width: u16) -> String {
+    let colour = false;
+    rendered(|out| table(report, out, Options { width, colour }))
+}
+
+pub fn page(report: &impl Report) -> String {
+    rendered(|out| html(report, out))
+}
+
+/// What a selector finds.
+pub fn all<'a>(html: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
+    html.select(&Selector::parse(selector).unwrap()).collect()
+}
+
+/// The text of each element that a selector finds.
+pub fn texts(html: &Html, selector: &str) -> Vec<String> {
+    let all = all(html, selector).into_iter();
+    all.map(|element| element.text().collect()).collect()
+}
+
 /// How many elements a selector finds.
 pub fn count(html: &Html, selector: &str) -> usize {
-    html.select(&Selector::parse(selector).unwrap()).count()
+    all(html, selector).len()
 }
 
 /// Bits of a frame on the wire, preamble and gap included.
@@ -154,7 +173,7 @@ fn summary(cell: &str, values: &[f64], verdict: &str) -> Value {
     if values.len() > 1 {
         spread["cv"] = json!(variance.sqrt() / ave);
     }
-    json!({"cell": cell, "throughput_fps": spread, "verdict": verdict})
+    json!({"cell": cell, "throughput_fps": ave, "spread_fps": spread, "verdict": verdict})
 }
 
 fn host() -> Value {
@@ -177,6 +196,14 @@ fn host() -> Value {
         },
         "bios": "SeaBIOS 1.16",
     })
+}
+
+/// Takes these keys, a word each, out of an object.
+fn remove(object: &mut Value, keys: &str) {
+    let object = object.as_object_mut().unwrap();
+    for key in keys.split(' ') {
+        object.remove(key);
+    }
 }
 
 /// Everything that a run can hold: repeats, two directions, every verdict, nasty names,
@@ -222,15 +249,8 @@ pub fn rich() -> Run {
         let mut one = cell(size, "bi", 1, fps);
         one["verdict"] = json!(verdict);
         // Missing optionals: the upper bound, latency, CPU and the ledger.
-        for key in [
-            "upper_fps",
-            "latency_us",
-            "latency_by_load_us",
-            "cpu",
-            "loss_ledger",
-        ] {
-            one.as_object_mut().unwrap().remove(key);
-        }
+        let optional = "upper_fps latency_us latency_by_load_us cpu loss_ledger";
+        remove(&mut one, optional);
         trials.extend(trials_of(&one));
         summaries.push(summary(&format!("bridge/{size}/bi"), &[fps], verdict));
         cells.push(one);
@@ -238,23 +258,11 @@ pub fn rich() -> Run {
     let mut failed = cell(64, "uni", 1, 0.0);
     failed["path"] = json!({"kind": NASTY, "nic": "e1000"});
     failed["cell"] = json!(format!("{NASTY},nic=e1000/64/uni"));
-    for key in [
-        "throughput_fps",
-        "lower_fps",
-        "upper_fps",
-        "throughput_l1_mbps",
-        "throughput_l2_mbps",
-        "tester_limit_fps",
-        "confirm",
-        "latency_us",
-        "latency_by_load_us",
-        "cpu",
-        "loss_ledger",
-        "overload_ledger",
-        "frames",
-    ] {
-        failed.as_object_mut().unwrap().remove(key);
-    }
+    remove(
+        &mut failed,
+        "throughput_fps lower_fps upper_fps throughput_l1_mbps throughput_l2_mbps tester_limit_fps confirm latency_us \
+         latency_by_load_us cpu loss_ledger overload_ledger frames",
+    );
     failed["verdict"] = json!("failed");
     failed["trials"] = json!(0);
     failed["notes"] = json!([format!("port <d9> went down | gone {NASTY}")]);
@@ -276,10 +284,10 @@ pub fn rich() -> Run {
         "tester_limit_fps": {"64": 895_400.0, "128": 885_800.0, "256": 866_600.0,
                              "512": 828_200.0, "1024": 751_400.0, "1280": 713_000.0,
                              "1518": 677_300.0},
-        "cells": cells,
+        "visits": cells,
         "control": {"cell": "bridge/64/uni", "throughput_fps": [245_000.0, 243_100.0, 248_200.0],
                     "drift": 0.021, "drift_limit": 0.05},
-        "summary": summaries,
+        "cells": summaries,
         "skipped": [{"cell": "vm,nic=sriov/64/uni", "reason": "no SR-IOV NIC in this machine",
                      "remedy": "run it with `nicety lab run`"}],
         "left_out": ["bridge/128/bi", "bridge/512/bi", "bridge/1280/bi"],
@@ -295,7 +303,7 @@ pub fn visits() -> Run {
 /// The same without a number that is finite in what only such runs have.
 pub fn not_finite_visits() -> Run {
     let mut run = visits();
-    for (i, cell) in run.cells.iter_mut().enumerate() {
+    for (i, cell) in run.visits.iter_mut().enumerate() {
         let bad = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY][i % 3];
         cell.window_s = Some(bad);
         cell.capacity_fps = Some(bad);
@@ -305,7 +313,7 @@ pub fn not_finite_visits() -> Run {
             confirm.bad_windows = Some(bad);
         }
     }
-    for (i, summary) in run.summary.iter_mut().enumerate() {
+    for (i, summary) in run.cells.iter_mut().enumerate() {
         summary.capacity_fps = Some(f64::NAN);
         // One of them keeps its interval, so that the run is shown as one that has any.
         if let Some(estimate) = summary.estimate.as_mut().filter(|_| i > 0) {
@@ -366,8 +374,8 @@ pub fn guests() -> Run {
     let mut run = empty();
     run.run.name = "guests".to_owned();
     run.run.complete = true;
-    run.cells = serde_json::from_value(Value::Array(cells)).unwrap();
-    run.summary = serde_json::from_value(Value::Array(summaries)).unwrap();
+    run.visits = serde_json::from_value(Value::Array(cells)).unwrap();
+    run.cells = serde_json::from_value(Value::Array(summaries)).unwrap();
     run
 }
 
@@ -396,10 +404,10 @@ pub fn measured(asked: &[Asked<'_>]) -> Run {
         cell.cell = cell.key.name();
         let summary = json!({
             "cell": cell.cell, "verdict": one.verdict,
-            "throughput_fps": {"ave": ave, "min": min, "max": max, "n": 3},
+            "throughput_fps": ave, "spread_fps": {"ave": ave, "min": min, "max": max, "n": 3},
         });
-        run.summary.push(serde_json::from_value(summary).unwrap());
-        run.cells.push(cell);
+        run.cells.push(serde_json::from_value(summary).unwrap());
+        run.visits.push(cell);
     }
     run
 }
@@ -420,15 +428,15 @@ pub fn empty() -> Run {
             },
             "notes": [],
         },
-        "tester_limit_fps": {}, "cells": [], "summary": [],
+        "tester_limit_fps": {}, "visits": [], "cells": [],
     }))
 }
 
 /// Only failures, no numbers at all.
 pub fn failures() -> Run {
     let mut run = rich();
+    run.visits.retain(|cell| cell.throughput_fps.is_none());
     run.cells.retain(|cell| cell.throughput_fps.is_none());
-    run.summary.retain(|cell| cell.throughput_fps.is_none());
     run.trials.clear();
     run.control = None;
     run
@@ -442,7 +450,7 @@ pub fn not_finite() -> Run {
     for limit in run.tester_limit_fps.values_mut() {
         *limit = f64::INFINITY;
     }
-    for (i, cell) in run.cells.iter_mut().enumerate() {
+    for (i, cell) in run.visits.iter_mut().enumerate() {
         let bad = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY][i % 3];
         cell.loss_goal = bad;
         cell.throughput_fps = Some(bad);
@@ -481,8 +489,9 @@ pub fn not_finite() -> Run {
         trial.load_fps = bad;
         trial.loss_ratio.0 = bad;
     }
-    for summary in &mut run.summary {
-        if let Some(spread) = &mut summary.throughput_fps {
+    for summary in &mut run.cells {
+        summary.throughput_fps = summary.throughput_fps.map(|_| f64::NAN);
+        if let Some(spread) = &mut summary.spread_fps {
             spread.ave = f64::NAN;
             spread.min = f64::NAN;
             spread.max = f64::INFINITY;
@@ -514,9 +523,9 @@ pub fn many(n: usize) -> Run {
         summaries.push(summary(&name, &[100_000.0 + i as f64], "ok"));
         cells.push(one);
     }
-    run.cells = serde_json::from_value(Value::Array(cells)).unwrap();
+    run.visits = serde_json::from_value(Value::Array(cells)).unwrap();
     run.trials = serde_json::from_value(Value::Array(trials)).unwrap();
-    run.summary = serde_json::from_value(Value::Array(summaries)).unwrap();
+    run.cells = serde_json::from_value(Value::Array(summaries)).unwrap();
     run.skipped.clear();
     run
 }

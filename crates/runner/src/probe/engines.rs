@@ -90,7 +90,7 @@ fn remedy(lack: Lack) -> String {
             "apt install clang libbpf-dev linux-libc-dev, then build nicety again".into()
         }
         Lack::Root => "run as root".into(),
-        Lack::Pktgen => "modprobe pktgen".into(),
+        Lack::Module(module) => format!("modprobe {module}"),
         Lack::Linux(version) => format!("use Linux {version} or newer"),
     }
 }

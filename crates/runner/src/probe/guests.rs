@@ -84,8 +84,7 @@ fn describe(path: &str, error: &io::Error) -> String {
 
 /// How guests run: KVM counts only when a kernel has booted on it.
 pub(super) fn accelerator(request: &Request<'_>, observer: &dyn Observer) -> Vec<Ability> {
-    let cache = request.cache.clone().map_or_else(bundle::default_cache, Ok);
-    let found = cache.and_then(|cache| Bundle::cached(&cache));
+    let found = bundle::place::cache().and_then(|cache| Bundle::cached(&cache));
     let device = File::options().read(true).write(true).open(KVM).map(drop);
     let tried = match (&device, &found) {
         (Ok(()), Ok(Some(bundle))) => proof(bundle, request, observer),

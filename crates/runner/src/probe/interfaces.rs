@@ -103,7 +103,7 @@ fn functions(interface: &str, is_vf: bool, vfs: Option<&VfFacts>) -> Ability {
         ),
         _ if is_vf => ability(Answer::No, "it is a virtual function itself".to_owned()),
         _ => ability(Answer::No, "the device has no virtual functions".to_owned())
-            .costs("guests cannot have a part of this NIC to themselves"),
+            .costs("no virtual functions for guests"),
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn of_user(privilege: Privilege, facts: &HostFacts) -> Vec<Ability> {
         tune(root, advice.findings.len()),
         limits(
             may(),
-            "vf limit",
+            "port limit",
             "rates of functions, taps, veths and macvtaps",
         ),
         limits(may(), "police", "a link shared among tenants"),
@@ -45,7 +45,7 @@ fn tune(root: bool, findings: usize) -> Ability {
 fn limits(may: Result<(), NetError>, name: &str, what: &str) -> Ability {
     let ability = |why: &str| {
         Ability::new(Area::Job, name, Answer::No, why)
-            .costs(format!("{what}: to be looked at only"))
+            .costs(format!("can show {what}, cannot set them"))
     };
     match may {
         Ok(()) => Ability::new(Area::Job, name, Answer::Yes, what),

@@ -148,7 +148,7 @@ fn ports(before: Privilege) -> Ability {
         Privilege::Privileged => ability(
             "ports",
             Answer::Yes,
-            "any two interfaces that are up: nicety bench --ports A,B",
+            "any two interfaces that are up: nicety bench A B",
         ),
         _ => ability(
             "ports",

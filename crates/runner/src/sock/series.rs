@@ -1,5 +1,6 @@
 //! One test after another over one control connection: repeats, saturation, results.
 
+use nicety_account::workload::{Ends, Step, Steps, result};
 use nicety_model::Note;
 use nicety_model::note::SockNote;
 use nicety_model::plan::HowOften;
@@ -7,7 +8,6 @@ use nicety_model::sock::{Ending, Second, SockResult, SockSeries, SockSpec};
 use nicety_port::Stop;
 use nicety_search::stats;
 use nicety_socket::{Connection, SocketError, Token};
-use nicety_workload::{Ends, Step, Steps, result};
 
 use super::{Event, Request};
 

@@ -101,7 +101,7 @@ impl Stage {
                 ProblemCode::NoPlaceForSockets,
                 "both ports are this host's: its kernel would hand the data over without them",
             )
-            .with("run nicety sock serve on the far host and nicety sock TEST --to here")),
+            .with("run nicety sock serve on the far host and nicety sock TESTS HOST here")),
             PathSpec::Vm(vm) => match vm.config() {
                 ask if ask.netns => namespace(making, ask, neighbours),
                 ask => guest(making, ask, neighbours, from_guest),

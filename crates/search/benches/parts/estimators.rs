@@ -128,6 +128,7 @@ fn edge(clock: &mut Clock<'_>, known: Option<f64>) -> f64 {
         let (good, bad, forwarding) = clock.trial(request.load, request.duration.as_secs_f64());
         search.observe(&Seen {
             load: request.load,
+            carried: request.load,
             duration: request.duration,
             wall: request.duration,
             loss_ratio: nicety_model::LossRatio(0.0),

@@ -14,6 +14,7 @@ fn binary(loss_ratio: f64) -> Binary {
 fn seen(load: f64, loss: f64) -> Seen {
     Seen {
         load: Fps(load),
+        carried: Fps(load),
         duration: Duration::from_secs(10),
         wall: Duration::from_secs(11),
         loss_ratio: nicety_model::LossRatio(loss),

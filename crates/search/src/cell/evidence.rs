@@ -64,10 +64,7 @@ impl Cell {
     /// The result. Before the cell has ended it is `failed` with what there is.
     pub fn finish(&self, context: CellContext) -> CellResult {
         let outcome = self.search.outcome();
-        let failed = self
-            .failed
-            .clone()
-            .or_else(|| self.next().map(|_| SearchNote::Interrupted.into()));
+        let failed = self.why_failed();
         let confirm = self.confirm.as_ref().map(|record| self.confirmed(record));
         let throughput = outcome.throughput.filter(|_| failed.is_none());
         let overload = self.overload(outcome.lower);
@@ -88,6 +85,7 @@ impl Cell {
             steal: cpu.as_ref().and_then(steal),
             stalled: self.confirm.as_ref().and_then(stalled),
             apart: self.left_apart(&outcome),
+            fault: throughput.and_then(|fps| self.delivery.fault(fps, context.key.flows)),
             others: cpu.as_ref().and_then(|cpu| cpu.who.get(OTHER).copied()),
             in_sender: context.in_sender,
             drift: context.drift,
@@ -159,6 +157,23 @@ impl Cell {
             notes,
             key: context.key,
         }
+    }
+
+    /// Why there is no number. Loss at every load says less than that no frame arrived at all.
+    fn why_failed(&self) -> Option<Note> {
+        let Some(why) = &self.failed else {
+            return self.next().map(|_| SearchNote::Interrupted.into());
+        };
+        let lossy = matches!(
+            why,
+            Note::Search(
+                SearchNote::EveryLoadLost { .. }
+                    | SearchNote::NoLoadInGoal
+                    | SearchNote::LowestLoadLost { .. }
+            )
+        );
+        let dead = self.delivery.dead().filter(|_| lossy);
+        Some(dead.map_or_else(|| why.clone(), Note::from))
     }
 
     /// What the throughput is known to from this visit alone. Inside one visit the machine may be

@@ -64,10 +64,8 @@ impl Cell {
         // or the path holds it up: a cap there is no disturbance made a result, because a search
         // that ends at its cap says "at least".
         let at_its_best = step.load.0 > NEAR_BEST * self.reached && self.meets(record);
-        let disturbed = match record.validity {
-            Validity::Stalled { .. } => true,
-            _ => step.load.0 <= self.reached && !at_its_best,
-        };
+        let stalled = matches!(record.validity, Validity::Stalled { .. });
+        let disturbed = stalled || step.load.0 <= self.reached && !at_its_best;
         self.tries = 0;
         if self.stage == Stage::Search && self.by_windows() && contended(record) {
             self.search.skip();
@@ -82,14 +80,15 @@ impl Cell {
                 why: why.clone(),
             };
             self.disturbed.get_or_insert(disturbed.into());
-            let stalled = matches!(record.validity, Validity::Stalled { .. });
             if stalled || !self.meets(record) {
                 self.searched(record);
                 return;
             }
             if step.load.0 <= self.kept() {
                 let mut seen = self.seen(record);
-                seen.iter_mut().for_each(|seen| seen.load = step.load);
+                for seen in &mut seen {
+                    (seen.load, seen.carried) = (step.load, step.load);
+                }
                 self.search.observe_goals(&seen);
                 self.after_search();
                 return;

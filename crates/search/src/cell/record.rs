@@ -61,16 +61,14 @@ impl Cell {
     /// Frames per second and direction that a trial forwarded: of the typical window, where there
     /// are any.
     pub(super) fn forwarded(&self, record: &TrialRecord) -> Fps {
-        let directions = record.streams.len().max(1) as u32;
         let windows = record.windows.as_ref();
         windows
-            .and_then(|windows| windows.forwarding(directions))
+            .and_then(|windows| windows.forwarding(directions(record)))
             .unwrap_or(Fps(record.forwarding_fps))
     }
 
     /// Whether a trial counts as it is. Where whole trials are judged, only a valid one counts.
-    /// Windows judge the frames that were sent, stalls included, and a nearly reached load counts as
-    /// the load that was sent. A trial that missed its load is evidence if it lost too much.
+    /// Windows judge the frames that were sent, stalls included. A trial that missed its load is evidence if it lost too much.
     pub(super) fn counts(&self, record: &TrialRecord) -> bool {
         if record.validity.is_valid() {
             return true;
@@ -138,6 +136,7 @@ impl Cell {
         };
         Seen {
             load: Fps(load),
+            carried: Fps(carried(record, load)),
             duration: seconds(record.duration_s),
             wall: seconds(record.wall_s),
             loss_ratio: self.loss(record),
@@ -169,12 +168,25 @@ impl Cell {
     }
 }
 
+/// Frames per second and direction that a trial at `load` shows to be carried: what was offered in the windows that it
+/// is judged by.
+fn carried(record: &TrialRecord, load: f64) -> f64 {
+    let offered = record.windows.as_ref().map(|windows| {
+        offered(windows, least_judged(record, windows)) / f64::from(directions(record))
+    });
+    offered.map_or(load, |offered| load.min(offered))
+}
+
+/// Frames per second of all directions in the windows with `least` frames or more.
+fn offered(windows: &Windows, least: f64) -> f64 {
+    let sent = windows.sent.iter().map(|sent| *sent as f64);
+    let sent: Vec<f64> = sent.filter(|sent| *sent >= least).collect();
+    sent.iter().sum::<f64>() / (sent.len().max(1) as f64 * windows.length_s)
+}
+
 /// Windows within a goal and beyond it.
 fn judged(record: &TrialRecord, windows: &Windows, goal: f64) -> Option<(u32, u32)> {
-    let judged = match enough_offered(record, windows) {
-        true => windows.judged_from(least(record, windows), goal),
-        false => windows.judged(goal),
-    };
+    let judged = windows.judged_from(least_judged(record, windows), goal);
     (judged != (0, 0)).then_some(judged)
 }
 
@@ -183,10 +195,21 @@ fn single(windows: &Windows) -> u32 {
     windows.iter().filter(|window| window.lost == 1).count() as u32
 }
 
+/// Frames of a window from which on it is judged: where the load was offered in enough windows, the others are left out.
+fn least_judged(record: &TrialRecord, windows: &Windows) -> f64 {
+    match enough_offered(record, windows) {
+        true => least(record, windows),
+        false => 0.0,
+    }
+}
+
 /// Frames of a window in which the load was offered.
 fn least(record: &TrialRecord, windows: &Windows) -> f64 {
-    let directions = record.streams.len().max(1) as f64;
-    record.load_fps * windows.length_s * directions * OFFERED_ENOUGH
+    record.load_fps * windows.length_s * f64::from(directions(record)) * OFFERED_ENOUGH
+}
+
+fn directions(record: &TrialRecord) -> u32 {
+    record.streams.len().max(1) as u32
 }
 
 /// Whether the load was offered in enough windows to judge by them alone.

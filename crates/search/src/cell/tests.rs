@@ -403,6 +403,22 @@ fn a_load_that_is_missed_and_mostly_lost_is_too_much() {
     assert!(notes.contains("missed: slow"), "{notes}");
 }
 
+/// A sender that shares its CPU offers a twentieth less than it was asked for, in every window.
+#[test]
+fn what_was_not_offered_is_not_carried() {
+    let mut cell = Cell::new(plan(Preset::Quick)).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        let windows = record.windows.iter_mut();
+        for (sent, lost) in windows.flat_map(|all| all.sent.iter_mut().zip(&mut all.lost)) {
+            let carried = *sent - *lost;
+            *sent = *sent * 19 / 20;
+            *lost = sent.saturating_sub(carried);
+        }
+    });
+    let fps = cell.finish(context()).throughput_fps.unwrap();
+    assert!((0.93e6..1.005e6).contains(&fps), "{fps}");
+}
+
 #[test]
 fn a_trial_that_breaks_twice_fails_the_cell() {
     let mut cell = Cell::new(plan(Preset::Std)).unwrap();
@@ -807,5 +823,79 @@ fn what_cannot_be_measured_is_left_out_or_given_up() {
         "The reset time was not measured: the cable is out.",
     ] {
         assert!(notes.iter().any(|note| note == why), "{notes:?}");
+    }
+}
+
+fn noted(result: &CellResult) -> &'static str {
+    result.notes.first().map_or("", |note| note.code().code)
+}
+
+/// A path that does this to every trial's frames.
+fn with_frames(preset: Preset, change: fn(&mut nicety_model::FrameCounts)) -> CellResult {
+    let mut cell = Cell::new(plan(preset)).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        change(&mut record.frames)
+    });
+    cell.finish(context())
+}
+
+#[test]
+fn a_path_that_repeats_damages_or_reorders_frames_is_faulty() {
+    for preset in [Preset::Std, Preset::Robust] {
+        let repeats = with_frames(preset, |frames| frames.duplicate = frames.received);
+        assert_eq!(
+            (repeats.verdict, noted(&repeats)),
+            (Verdict::Faulty, "N116")
+        );
+        let note = repeats.notes[0].to_string();
+        assert!(
+            note.starts_with("100 % of the frames arrived again"),
+            "{note}"
+        );
+        let damages = with_frames(preset, |frames| frames.corrupt = frames.received / 500);
+        assert_eq!(
+            (damages.verdict, noted(&damages)),
+            (Verdict::Faulty, "N117")
+        );
+        let reorders = with_frames(preset, |frames| frames.reordered = frames.received / 50);
+        assert_eq!(
+            (reorders.verdict, noted(&reorders)),
+            (Verdict::Faulty, "N118")
+        );
+        let few = with_frames(preset, |frames| {
+            (frames.duplicate, frames.reordered) = (frames.received / 200, frames.received / 200);
+        });
+        assert_ne!(few.verdict, Verdict::Faulty, "{:?}", few.notes);
+    }
+}
+
+#[test]
+fn several_flows_may_overtake_each_other() {
+    let mut cell = Cell::new(plan(Preset::Std)).unwrap();
+    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+        record.frames.reordered = record.frames.received / 2;
+    });
+    let mut context = context();
+    context.key.flows = 4;
+    assert_ne!(cell.finish(context).verdict, Verdict::Faulty);
+}
+
+#[test]
+fn a_path_on_which_nothing_arrives_is_no_overloaded_one() {
+    for preset in [Preset::Std, Preset::Quick, Preset::Robust] {
+        let mut cell = Cell::new(plan(preset)).unwrap();
+        run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+            let frames = &mut record.frames;
+            (frames.received, frames.lost) = (0, frames.sent);
+            (record.loss_ratio, record.forwarding_fps) = (nicety_model::LossRatio(1.0), 0.0);
+            record.windows = None;
+        });
+        let dead = cell.finish(context());
+        assert_eq!(
+            (dead.verdict, noted(&dead)),
+            (Verdict::Failed, "N115"),
+            "{:?}",
+            dead.notes
+        );
     }
 }

@@ -27,6 +27,7 @@ fn run(search: &mut EdgeSearch, sut: &mut Sut) -> Vec<(f64, f64)> {
         let windows = record.windows.unwrap();
         search.observe(&Seen {
             load: request.load,
+            carried: request.load,
             duration: request.duration,
             wall: Duration::from_secs_f64(record.wall_s),
             loss_ratio: record.loss_ratio,
@@ -205,6 +206,7 @@ fn engines_without_windows_are_judged_by_whole_trials() {
         let loss = (1.0 - 1e6 / request.load.0).max(0.0);
         search.observe(&Seen {
             load: request.load,
+            carried: request.load,
             duration: request.duration,
             wall: request.duration,
             loss_ratio: LossRatio(loss),
@@ -228,4 +230,30 @@ fn time_that_is_up_keeps_what_was_found() {
         outcome.timed_out && outcome.throughput.is_some(),
         "{outcome:?}"
     );
+}
+
+/// A sender that shares its CPU offers less than was asked for. What it did not offer, the path did not carry.
+#[test]
+fn a_load_that_was_not_offered_is_not_carried() {
+    const OFFERED: f64 = 0.95;
+    let mut search = search(GOAL);
+    search.expect_forwarding(Fps(1e6));
+    while let Some(request) = search.next_trial() {
+        let offered = request.load.0 * OFFERED;
+        let good = offered <= 1e6;
+        search.observe(&Seen {
+            load: request.load,
+            carried: Fps(offered),
+            duration: request.duration,
+            wall: request.duration,
+            loss_ratio: LossRatio(if good { 0.0 } else { 0.01 }),
+            single: Some(0),
+            windows: Some(if good { (5, 0) } else { (0, 5) }),
+            forwarding: Fps(offered.min(1e6)),
+        });
+    }
+    let outcome = search.outcome();
+    let [lower, upper] = [outcome.lower, outcome.upper].map(|load| load.unwrap().0);
+    assert!(lower <= 1.005e6 && lower > 0.93e6, "{lower}");
+    assert!((1e6..1.1e6).contains(&upper), "{upper}");
 }

@@ -19,6 +19,7 @@ fn seen(sut: &mut Sut, request: TrialRequest) -> Seen {
     let shot = sut.trial(request.load, seconds);
     Seen {
         load: request.load,
+        carried: request.load,
         duration: request.duration,
         wall: Duration::from_secs_f64(sut.wall_s(seconds)),
         loss_ratio: shot.loss_ratio,
@@ -441,6 +442,7 @@ proptest! {
             let loss = if *loss < 0.5 { 0.0 } else { *loss };
             search.observe(&Seen {
                 load: request.load,
+                carried: request.load,
                 duration: request.duration,
                 wall: request.duration,
                 loss_ratio: LossRatio(loss),

@@ -216,6 +216,7 @@ fn arbitrary_answers_end() {
             let loss = [0.0, 1e-3, 0.5][rng.usize(..3)];
             edges.observe(&Seen {
                 load: request.load,
+                carried: request.load,
                 duration: request.duration,
                 wall: request.duration,
                 loss_ratio: LossRatio(loss),

@@ -69,10 +69,10 @@ fn repeats_are_summed_up_in_the_plans_order_with_their_worst_verdict() {
         (summary[0].cell.as_str(), summary[0].verdict),
         ("a", Verdict::Unstable)
     );
-    let spread = summary[0].throughput_fps.unwrap();
+    let spread = summary[0].spread_fps.unwrap();
     assert_eq!((spread.ave, spread.n), (100.0, 2));
     assert_eq!(
-        (summary[1].throughput_fps.unwrap().n, summary[1].verdict),
+        (summary[1].spread_fps.unwrap().n, summary[1].verdict),
         (1, Verdict::Failed)
     );
 }
@@ -105,7 +105,7 @@ fn a_visit_of_the_control_cell_stands_in_where_no_repeat_found_a_throughput() {
     assert_eq!(cells.len(), 3);
     assert_eq!(cells[1].notes, [SearchNote::StandIn.into()]);
     let summary = summarise(["a"], &cells);
-    let spread = summary[0].throughput_fps.unwrap();
+    let spread = summary[0].spread_fps.unwrap();
     assert_eq!((spread.ave, spread.n), (74.0, 1));
     assert_eq!(summary[0].verdict, Verdict::Failed);
     // It does not where one has.

@@ -37,6 +37,7 @@ mod tests {
         CellSummary {
             cell: "a".to_owned(),
             throughput_fps: None,
+            spread_fps: None,
             estimate: Some(Estimate {
                 fps: 100.0,
                 low_fps: 100.0 - width,

@@ -15,6 +15,7 @@ use nicety_netdev::link::{LinkChange, Links};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::tap;
 use nicety_paths::EndpointSite;
+use nicety_testkit::runner::Skip;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Before every frame of a tap (include/uapi/linux/virtio_net.h).
@@ -44,17 +45,14 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// `None`, with the reason printed, where taps cannot be had.
-    pub fn start(spec: Spec) -> Option<Self> {
+    /// Skips where taps cannot be had.
+    pub fn start(spec: Spec) -> Result<Self, Skip> {
         let mut ends = Vec::new();
         for (name, number) in [("a", 1), ("b", 2)] {
             let ns = NetNs::create(name).unwrap();
             let file = match tap::create(&ns, name, 1) {
                 Ok(mut queues) => File::from(queues.remove(0)),
-                Err(error) => {
-                    println!("SKIP relay: {error}");
-                    return None;
-                }
+                Err(error) => return Err(Skip(error.to_string())),
             };
             rustix::io::ioctl_fionbio(&file, true).unwrap();
             let links = Links::open(&ns).unwrap();
@@ -72,7 +70,7 @@ impl Relay {
         let counts = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
         let (ending, counting) = (Arc::clone(&over), Arc::clone(&counts));
         let thread = std::thread::spawn(move || carry([tap_a, tap_b], spec, &ending, &counting));
-        Some(Self {
+        Ok(Self {
             a,
             b,
             counts,

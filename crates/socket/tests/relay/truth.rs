@@ -7,21 +7,20 @@ use std::time::Duration;
 use nicety_model::sock::{SockSpec, SockTest};
 use nicety_netdev::privilege::Privilege;
 use nicety_paths::{Between, Endpoints};
+use nicety_testkit::runner::Skip;
 
 use super::{Relay, Spec};
-use crate::{run, run_between};
+use crate::{Outcome, run, run_between};
 
 const DELAY: Duration = Duration::from_millis(10);
 
 /// 10 ms either way are 20 ms a transaction, and no request is given up before.
-pub fn delay(_: Privilege) {
+pub fn delay(_: Privilege) -> Outcome {
     let spec = Spec {
         delay: DELAY,
         ..Spec::default()
     };
-    let Some(relay) = Relay::start(spec) else {
-        return;
-    };
+    let relay = Relay::start(spec)?;
     for test in [SockTest::TcpRr, SockTest::UdpRr, SockTest::TcpCrr] {
         let spec = SockSpec {
             message_bytes: 64,
@@ -41,18 +40,17 @@ pub fn delay(_: Privilege) {
             assert!(rtt >= 20_000.0, "{test}: {rtt}");
         }
     }
+    Ok(())
 }
 
 /// Every tenth datagram: counted by the relay and by the endpoints alike.
-pub fn loss(_: Privilege) {
+pub fn loss(_: Privilege) -> Outcome {
     for (test, every) in [(SockTest::UdpRr, 10), (SockTest::UdpStream, 7)] {
         let spec = Spec {
             drop: Some((200, every)),
             ..Spec::default()
         };
-        let Some(relay) = Relay::start(spec) else {
-            return;
-        };
+        let relay = Relay::start(spec)?;
         let spec = SockSpec {
             message_bytes: 200,
             rate_per_s: Some(500.0),
@@ -75,10 +73,11 @@ pub fn loss(_: Privilege) {
             }
         }
     }
+    Ok(())
 }
 
 /// A token bucket in the bridge: what TCP gets is the bucket's rate less its headers.
-pub fn throughput(_: Privilege) {
+pub fn throughput(_: Privilege) -> Outcome {
     const RATE_MBPS: f64 = 20.0;
     // 1448 bytes of payload in frames of 1514, as the bucket counts them.
     const PAYLOAD: f64 = 1448.0 / 1514.0;
@@ -94,13 +93,9 @@ pub fn throughput(_: Privilege) {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            println!("SKIP throughput: this kernel has no sch_tbf: {said}");
-            return;
+            return Err(Skip(format!("this kernel has no sch_tbf: {said}")));
         }
-        Err(error) => {
-            println!("SKIP throughput: tc cannot be started: {error}");
-            return;
-        }
+        Err(error) => return Err(Skip(format!("tc cannot be started: {error}"))),
     }
     let spec = SockSpec::new(SockTest::TcpStream, Duration::from_secs(2));
     let ran = run(&ends, false, &spec);
@@ -120,4 +115,5 @@ pub fn throughput(_: Privilege) {
     }
     let retransmits: Vec<u64> = lines.iter().map(|l| l.tcp.unwrap().retransmits).collect();
     assert!(retransmits.is_sorted(), "{retransmits:?}");
+    Ok(())
 }

@@ -34,14 +34,6 @@ pub(super) fn open(name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Lets the calling thread run before all ordinary ones, where that is allowed (root): a tester
-/// of high priority would keep it from its CPU otherwise.
-pub(super) fn before_programs() {
-    let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the parameter lives through the call. Refused, the thread stays what it was.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const lowest) };
-}
-
 /// Waits until one of the files has a frame, or `milliseconds` have passed.
 pub(super) fn wait(files: [&File; 2], milliseconds: i32) {
     let mut polled = files.map(|file| libc::pollfd {

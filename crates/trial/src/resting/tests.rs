@@ -1,25 +1,15 @@
-use nicety_model::{CpuUse, Fps, PacingReport, Purpose};
+use nicety_model::{CpuUse, Fps, PacingReport};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{TrialSpec, record};
+use crate::record;
 
 const REST: Option<Rest> = Some(Rest::SHORT);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A second in which CPU 0, the path's, was busy for this share, and CPU 1 all the time.
 fn trial(offered: f64, carried: f64, busy: f64) -> TrialRecord {
-    let spec = TrialSpec {
-        cell: String::new(),
-        repeat: 1,
-        control: None,
-        index: 1,
-        purpose: Purpose::Search,
-        load: Fps(offered),
-        duration: SECOND,
-        then: None,
-        window: None,
-    };
+    let spec = record::tests::spec(Fps(offered));
     let core = |cpu, busy| CoreUse {
         cpu,
         idle: 1.0 - busy,

@@ -1,10 +1,10 @@
 use std::ops::Range;
 
-use nicety_model::{FrameCounts, LossRatio, Purpose, TrialRecord, Validity};
+use nicety_model::{Fps, FrameCounts, LossRatio, TrialRecord, Validity};
 use nicety_port::{EngineReport, PortError, Stop, TrialOrder};
 
 use super::*;
-use crate::TrialSpec;
+use crate::record::tests::spec;
 use crate::record::{broken, set_apart};
 
 const MS: u64 = 1_000_000;
@@ -104,17 +104,6 @@ fn what_cannot_be_told_apart_is_not_reported() {
 }
 
 fn trial(sent: u64, lost: u64) -> TrialRecord {
-    let spec = TrialSpec {
-        cell: "bridge/64/uni".to_owned(),
-        repeat: 1,
-        control: None,
-        index: 1,
-        purpose: Purpose::Search,
-        load: nicety_model::Fps(1000.0),
-        duration: std::time::Duration::from_secs(1),
-        then: None,
-        window: None,
-    };
     let now = std::time::Duration::ZERO;
     TrialRecord {
         validity: Validity::Valid,
@@ -125,7 +114,7 @@ fn trial(sent: u64, lost: u64) -> TrialRecord {
             lost,
             ..FrameCounts::default()
         },
-        ..broken(&spec, now, now, String::new())
+        ..broken(&spec(Fps(1000.0)), now, now, String::new())
     }
 }
 

@@ -43,6 +43,14 @@ impl Default for Run {
     }
 }
 
+/// Why the machine has no programs that note frames. Any other reason is a fault.
+pub fn skip(why: Refusal) -> Skip {
+    match why {
+        Refusal::NotBuilt(_) | Refusal::NoTypes | Refusal::NotPermitted => Skip(why.to_string()),
+        why => panic!("{why}"),
+    }
+}
+
 /// Commands of `ip`, `tc`, `nft` or `bridge` in the namespace in the middle.
 pub fn commands(path: &BridgePath, lines: &[&str]) -> Result<(), Skip> {
     for line in lines {
@@ -80,13 +88,7 @@ pub fn on(
         by_socket: engine.receives_by_socket(),
         mark: engine.mark(),
     };
-    let mut fates = match Fates::new(traffic.frame_size, 1, ports) {
-        Ok(fates) => fates,
-        Err(why @ (Refusal::NotBuilt(_) | Refusal::NoTypes | Refusal::NotPermitted)) => {
-            return Err(Skip(why.to_string()));
-        }
-        Err(why) => panic!("{why}"),
-    };
+    let mut fates = Fates::new(traffic.frame_size, 1, ports).map_err(skip)?;
     let mut trials = Trials::new(engine.as_mut(), path, 0).noting(Some(&mut fates));
     if how.first {
         stage::first(&mut trials);

@@ -1,6 +1,6 @@
 //! How long frames are where, of real frames on a bridge in a namespace.
 
-use nicety_fate::{Hops, Refusal, TesterPorts};
+use nicety_fate::{Hops, TesterPorts};
 use nicety_model::hop::HopReport;
 use nicety_model::{Direction, FateOf, Fps, Purpose, Validity};
 use nicety_paths::Path;
@@ -8,7 +8,7 @@ use nicety_port::Stop;
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialSpec, Trials};
 
-use crate::case::commands;
+use crate::case::{commands, skip};
 use crate::stage::{self, Tester, spec};
 
 const LOAD: Fps = Fps(50_000.0);
@@ -28,13 +28,7 @@ fn measure_at(tester: Tester, load: Fps, frames: u64, trouble: &[&str]) -> Resul
         by_socket: engine.receives_by_socket(),
         mark: engine.mark(),
     };
-    let mut hops = match Hops::new(1, ports) {
-        Ok(hops) => hops,
-        Err(why @ (Refusal::NotBuilt(_) | Refusal::NoTypes | Refusal::NotPermitted)) => {
-            return Err(Skip(why.to_string()));
-        }
-        Err(why) => panic!("{why}"),
-    };
+    let mut hops = Hops::new(1, ports).map_err(skip)?;
     let mut trials = Trials::new(engine.as_mut(), &path, 0).hopping(Some(&mut hops));
     stage::first(&mut trials);
     commands(&path, trouble)?;
@@ -49,11 +43,20 @@ fn measure_at(tester: Tester, load: Fps, frames: u64, trouble: &[&str]) -> Resul
         Validity::Valid | Validity::LoadMissed { .. }
     );
     assert!(ended, "{:?}", record.validity);
+    let sent = record.frames.sent;
+    if sent < ENOUGH {
+        return Err(Skip(format!(
+            "not tried: the sender had no CPU: {sent} of {frames} frames"
+        )));
+    }
     let hops = record.fate.as_ref().and_then(|fate| fate.hops.clone());
     let hops = hops.unwrap_or_else(|| panic!("{:?}", record.notes));
     println!("    {hops:#?}");
     Ok(hops)
 }
+
+/// Frames below which nothing is said of times.
+const ENOUGH: u64 = 2_000;
 
 fn ways(hops: &HopReport) -> Vec<(&str, &str)> {
     let ways = hops.hops.iter();

@@ -67,9 +67,7 @@ const TESTS: [(&str, Fate); 34] = [
 ];
 
 fn main() -> ExitCode {
-    let tests: Vec<Test> = TESTS
+    run(TESTS
         .iter()
-        .map(|(name, fate)| Test::new(*name, move |_| fate()).once())
-        .collect();
-    run("fate", &tests)
+        .map(|(name, fate)| Test::new(*name, move |_| fate())))
 }

@@ -1,7 +1,7 @@
 //! The path as a waterfall, of real frames of which it is known where they fall out.
 
 use nicety_account::waterfall;
-use nicety_fate::{Fates, Hops, Refusal, TesterPorts};
+use nicety_fate::{Fates, Hops, TesterPorts};
 use nicety_model::waterfall::{Off, OffWhy, Unknown, Waterfall};
 use nicety_model::{CellFate, CellResult, Direction, FateOf, Purpose, TrialRecord};
 use nicety_paths::{BridgePath, Path};
@@ -9,7 +9,7 @@ use nicety_port::Stop;
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialSpec, Trials};
 
-use crate::case::{FRAMES, LOAD, commands};
+use crate::case::{FRAMES, LOAD, commands, skip};
 use crate::commands::run;
 use crate::stage::{self, Tester, spec};
 
@@ -46,13 +46,8 @@ fn falls(
         by_socket: engine.receives_by_socket(),
         mark: engine.mark(),
     };
-    let refused = |why| match why {
-        Refusal::NotBuilt(_) | Refusal::NoTypes | Refusal::NotPermitted => Skip(why.to_string()),
-        why => panic!("{why}"),
-    };
-    let mut fates =
-        Fates::new(traffic.frame_size, streams as u32, ports.clone()).map_err(refused)?;
-    let mut hops = Hops::new(streams as u32, ports).map_err(refused)?;
+    let mut fates = Fates::new(traffic.frame_size, streams as u32, ports.clone()).map_err(skip)?;
+    let mut hops = Hops::new(streams as u32, ports).map_err(skip)?;
     let mut trials = Trials::new(engine.as_mut(), path, 0)
         .noting(Some(&mut fates))
         .hopping(Some(&mut hops));

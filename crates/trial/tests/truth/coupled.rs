@@ -6,15 +6,15 @@ use nicety_model::plan::Preset;
 use nicety_model::{Direction, Fps, TrialRecord, Validity, Verdict};
 use nicety_netdev::ethtool::Ethtool;
 use nicety_paths::{BridgePath, DirectPath, DirectSpec, Path};
+use nicety_search::edge::window;
 use nicety_search::verdict::{Evidence, judge};
 use nicety_search::{CellPlan, Settings};
 use nicety_testkit::runner::Skip;
 use nicety_trial::Trials;
 
+use crate::calm::{Machine, OTHERS, STALLED, disturbed, not_tried};
 use crate::commands::run;
-use crate::stage::{
-    PathCpu, Tester, bridge, first, overloaded, path_cpus, quiet, search_cell, size, traffic,
-};
+use crate::stage::{Tester, bridge, first, overloaded, path_cpus, search_cell, size, traffic};
 
 /// Loss goal.
 const GOAL: f64 = 0.0001;
@@ -95,10 +95,6 @@ fn stays_apart(tester: Tester, limit: Fps) -> Result<(), Skip> {
 
 /// The search over such a path ends at what the sender makes there and says so.
 pub fn searched(tester: Tester) -> Result<(), Skip> {
-    if tester == Tester::Xdp {
-        let why = "XDP frames never take this path in the sender's context";
-        return Err(Skip(why.to_owned()));
-    }
     let limit = alone(tester)?;
     let path = slow(true)?;
     let mut engine = tester.open(&path, traffic(Direction::Uni))?;
@@ -108,12 +104,15 @@ pub fn searched(tester: Tester) -> Result<(), Skip> {
     settings.confirm = Duration::ZERO;
     let mut plan = CellPlan::new(settings, limit);
     plan.latency_shares.clear();
-    let cpu = PathCpu::watch();
-    let result = search_cell(&mut trials, plan, Some(limit), &name);
-    quiet(&result)?;
-    cpu.calm()?;
-    assert_eq!(result.verdict, Verdict::Coupled, "{:?}", result.notes);
-    Ok(())
+    let machine = Machine::whole();
+    let (result, taken) = machine.during(|| search_cell(&mut trials, plan, Some(limit), &name));
+    if result.verdict == Verdict::Coupled {
+        return Ok(());
+    }
+    let stalled = taken.windows(window::of(limit.0, GOAL), Duration::ZERO);
+    let excuse = stalled > STALLED || taken.others > OTHERS || disturbed(&result).is_some();
+    assert!(excuse, "{:?}, {:?}; {taken}", result.verdict, result.notes);
+    Err(not_tried(taken))
 }
 
 pub fn offered(tester: Tester) -> Result<(), Skip> {

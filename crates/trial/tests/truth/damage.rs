@@ -6,6 +6,7 @@ use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::{Direction as Way, Fault};
 use nicety_trial::Trials;
 
+use crate::calm::not_tried;
 use crate::directions::{begin, end, wire};
 use crate::stage::{Tester, run_checked, size, traffic};
 
@@ -50,7 +51,7 @@ pub fn flipped(tester: Tester) -> Result<(), Skip> {
         assert_eq!(there.flipped, frames.sent / EVERY);
         if there.flipped < bits {
             let flipped = there.flipped;
-            return Err(Skip(format!(
+            return Err(not_tried(format!(
                 "the machine was too busy: {flipped} of {bits} bits had their turn"
             )));
         }

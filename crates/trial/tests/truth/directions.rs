@@ -1,5 +1,7 @@
 //! Trials over the wire, in one direction or both, and with many flows.
 
+use std::time::Duration;
+
 use nicety_model::{Direction, Fps, TrialRecord};
 use nicety_packet::{FlowRange, Side, VlanTag};
 use nicety_port::af_packet::TrafficSpec;
@@ -7,6 +9,7 @@ use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::{Direction as Way, Fault, Wire, WireCounts};
 use nicety_trial::{DRAIN_QUIET, Trials};
 
+use crate::calm::not_tried;
 use crate::expected::{Fates, agree, fates};
 use crate::stage::{Tester, first, run_checked, size, traffic};
 
@@ -59,13 +62,29 @@ pub fn end(wire: &Wire, record: &TrialRecord) -> Result<[WireCounts; 2], Skip> {
     for (stream, way) in record.streams.iter().zip(DIRECTIONS) {
         let counts = wire.entered(way, stream.frames.sent);
         let agreed = agree(stream, &counts);
-        if !agreed && pause > DRAIN_QUIET / 2 {
-            let why = "the machine was too busy: the wire had no CPU for";
-            return Err(Skip(format!("{why} {} ms", pause.as_millis())));
+        if !agreed && pause > LATE {
+            return Err(too_late(pause));
         }
         assert!(agreed, "{stream:?} {counts:?}");
     }
     Ok(DIRECTIONS.map(|way| wire.counts(way)))
+}
+
+/// A wire that stands still for so long may be taken for one that loses frames.
+pub const LATE: Duration = Duration::from_millis(DRAIN_QUIET.as_millis() as u64 / 2);
+
+fn too_late(pause: Duration) -> Skip {
+    not_tried(format!("the wire had no CPU for {} ms", pause.as_millis()))
+}
+
+/// Skips where the wire stood still for so long since its pause was taken.
+pub fn stood_still(wire: &Wire) -> Result<(), Skip> {
+    let pause = wire.take_pause();
+    if pause > LATE {
+        Err(too_late(pause))
+    } else {
+        Ok(())
+    }
 }
 
 /// Learning frames that each port sends before the first trial.

@@ -6,6 +6,7 @@ use nicety_search::{Outcome, Seen, Settings};
 use nicety_testkit::runner::Skip;
 use nicety_testkit::wire::Fault;
 
+use crate::calm::not_tried;
 use crate::directions::over_wire;
 use crate::stage::Tester;
 
@@ -33,7 +34,7 @@ fn losing(tester: Tester, times: u64) -> Result<TrialRecord, Skip> {
     assert_eq!((frames.lost, wires[0].dropped), (times, times));
     if frames.sent < ENOUGH {
         let sent = frames.sent;
-        return Err(Skip(format!(
+        return Err(not_tried(format!(
             "the machine was too busy: {sent} of {FRAMES} frames sent"
         )));
     }
@@ -51,6 +52,7 @@ fn judged(preset: Preset, record: &TrialRecord) -> Outcome {
         let at_load = request.load == LOAD;
         search.observe(&Seen {
             load: request.load,
+            carried: request.load,
             duration: request.duration,
             wall: request.duration,
             loss_ratio: if at_load {

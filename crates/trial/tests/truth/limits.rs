@@ -1,11 +1,13 @@
 //! A shaper and a policer before which a visit finds the rate they are set to.
 
+use std::time::Duration;
+
 use nicety_model::Direction;
 use nicety_port::af_packet::TrafficSpec;
 use nicety_testkit::runner::Skip;
 
 use crate::commands::run;
-use crate::rates::visits_find;
+use crate::rates::{Known, visits_find};
 use crate::stage::{Tester, bridge, needs_root, size, traffic};
 
 /// A rate in frames per second, odd so that no rounding hits it by chance; frame size with FCS; and
@@ -33,9 +35,6 @@ const POLICED_WITHIN: f64 = 0.02;
 
 pub fn shaped(tester: Tester) -> Result<(), Skip> {
     let mine = |case: &&(f64, u16, Tester)| case.2 == tester;
-    if !SHAPED.iter().any(|case| mine(&case)) {
-        return Err(Skip("xdp has the same receive program".to_owned()));
-    }
     for &(rate, bytes, _) in SHAPED.iter().filter(mine) {
         // The kernel's frame has no FCS.
         let length = f64::from(bytes - 4);
@@ -55,15 +54,17 @@ pub fn shaped(tester: Tester) -> Result<(), Skip> {
             frame_size: size(bytes),
             ..traffic(Direction::Uni)
         };
-        visits_find(tester, &path, traffic, (rate, SHAPED_WITHIN))?;
+        let known = Known {
+            rate,
+            within: SHAPED_WITHIN,
+            room: Duration::from_secs_f64(QUEUE_S),
+        };
+        visits_find(tester, &path, traffic, &known)?;
     }
     Ok(())
 }
 
 pub fn policed(tester: Tester) -> Result<(), Skip> {
-    if tester == Tester::AfXdp {
-        return Err(Skip("xdp has the same receive program".to_owned()));
-    }
     // An ordinary user's path waits for other programs, each time for longer than the bucket lasts.
     needs_root()?;
     let path = bridge();
@@ -77,5 +78,10 @@ pub fn policed(tester: Tester) -> Result<(), Skip> {
     );
     run(path.dut(), "nft", &["-f", "-"], &rules)?;
     let traffic = traffic(Direction::Uni);
-    visits_find(tester, &path, traffic, (POLICED, POLICED_WITHIN))
+    let known = Known {
+        rate: POLICED,
+        within: POLICED_WITHIN,
+        room: Duration::from_secs_f64(AT_ONCE as f64 / POLICED),
+    };
+    visits_find(tester, &path, traffic, &known)
 }

@@ -17,7 +17,8 @@ use nicety_port::Stop;
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialError, TrialSpec, Trials};
 
-use crate::stage::{PathCpu, Tester, bridge, first, path_cpus, run_checked, size, spec, traffic};
+use crate::calm::tried;
+use crate::stage::{Tester, bridge, first, path_cpus, run_checked, size, spec, traffic};
 
 const LOAD: Fps = Fps(5_000.0);
 /// Time for which the bridge is held down.
@@ -116,9 +117,7 @@ pub fn known_outage(tester: Tester) -> Result<(), Skip> {
     let mut engine = tester.open(&held, traffic(Direction::Uni))?;
     let mut trials = Trials::new(engine.as_mut(), &held, 0);
     first(&mut trials);
-    let cpu = PathCpu::watch();
-    let mut seen = Vec::new();
-    for _ in 0..TRIES {
+    tried(TRIES, Duration::from_secs_f64(BESIDE_S), || {
         let record = reset(&mut trials, held.limit());
         let outage = record.outage.unwrap();
         assert!(outage.back, "{outage:?}");
@@ -128,14 +127,13 @@ pub fn known_outage(tester: Tester) -> Result<(), Skip> {
         let (shortest, longest) = *held.took.lock().unwrap();
         let as_long = |s: f64| (shortest - BESIDE_S..=longest + BESIDE_S).contains(&s);
         if as_long(outage.outage_s) && outage.by_loss_s <= longest + BESIDE_S {
-            // The path carries frames as before.
-            run_checked(&mut trials, LOAD, 500);
-            return Ok(());
+            return Ok(Some(()));
         }
-        seen.push((outage, shortest, longest));
-    }
-    cpu.calm()?;
-    panic!("the bridge was down for another time: {seen:?}");
+        Err(format!("{outage:?}: down for {shortest} s to {longest} s"))
+    })?;
+    // The path carries frames as before.
+    run_checked(&mut trials, LOAD, 500);
+    Ok(())
 }
 
 /// A path that does not come back ends the trial at its limit, and says so.
@@ -144,10 +142,12 @@ pub fn no_return() -> Result<(), Skip> {
     let mut engine = Tester::AfPacket.open(&held, traffic(Direction::Uni))?;
     let mut trials = Trials::new(engine.as_mut(), &held, 0);
     first(&mut trials);
+    let begun = Instant::now();
     let outage = reset(&mut trials, held.limit()).outage.unwrap();
     assert!(!outage.back, "{outage:?}");
-    let limit = held.limit().as_secs_f64();
-    assert!(outage.outage_s > limit * 0.8, "{outage:?}");
+    // It waits for all of its limit, on a busy machine longer; how much of that is outage depends on when the path went.
+    assert!(begun.elapsed() >= held.limit(), "{outage:?}");
+    assert!(outage.frames > 0, "{outage:?}");
     // A user who stops it waits for neither limit nor result.
     let stop = Stop::default();
     stop.stop();

@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use nicety_host::placement::{Placement, Wants, place};
 use nicety_host::roots::Roots;
-use nicety_host::stat::StatSample;
 use nicety_host::topology::Topology;
-use nicety_model::Note;
-use nicety_model::note::SearchNote;
 use nicety_model::plan::Preset;
 use nicety_model::{
     CellKey, CellResult, Direction, Fps, FrameSize, PathSpec, Purpose, TrialRecord, Validity,
@@ -27,9 +24,6 @@ use nicety_port::{Engine, PortError, PortFault, Stop, af_xdp};
 use nicety_search::{Cell, CellContext, CellPlan, Settings};
 use nicety_testkit::runner::Skip;
 use nicety_trial::{TrialSpec, Trials};
-
-/// Share of the path's CPU that other programs may have before nothing is said of the path's rate.
-const OTHERS: f64 = 0.05;
 
 /// Loss goal of every preset but `rfc2544`.
 pub const GOAL: f64 = nicety_search::preset::DEFAULT_LOSS_RATIO;
@@ -315,53 +309,4 @@ pub fn needs_root() -> Result<(), Skip> {
             "an ordinary user cannot raise the path's threads".to_owned(),
         )),
     }
-}
-
-/// The path's CPU while something is measured. The path works there in the kernel: what runs in user
-/// mode are other programs.
-pub struct PathCpu {
-    cpu: Option<u32>,
-    before: StatSample,
-}
-
-impl PathCpu {
-    pub fn watch() -> Self {
-        Self {
-            cpu: path_cpus().first().copied(),
-            before: sample(),
-        }
-    }
-
-    /// Skips where other programs had it too often since the watch began.
-    pub fn calm(&self) -> Result<(), Skip> {
-        let shares = sample().shares_since(&self.before);
-        let used = shares.iter().find(|share| Some(share.cpu) == self.cpu);
-        match used {
-            Some(share) if share.user > OTHERS => Err(Skip(format!(
-                "other programs had {:.0} % of the path's CPU",
-                share.user * 100.0
-            ))),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn sample() -> StatSample {
-    StatSample::read(&Roots::live().proc).unwrap()
-}
-
-/// Whether the machine was quiet enough for a search: where other programs kept the tester from
-/// its schedule again and again it says so, and there is no rate to judge.
-pub fn quiet(result: &CellResult) -> Result<(), Skip> {
-    let busy = |note: &&Note| {
-        matches!(
-            note,
-            Note::Search(SearchNote::Disturbed { .. } | SearchNote::BoundsApart { .. })
-        )
-    };
-    result
-        .notes
-        .iter()
-        .find(busy)
-        .map_or(Ok(()), |note| Err(Skip(note.to_string())))
 }

@@ -28,7 +28,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ansible_facts:
-  description: C(nicety), the facts in the form of schema/facts.schema.json, and with O(goal) C(nicety_findings).
+  description: C(nicety), the facts as C(HostFacts) of schema/nicety.schema.json, and with O(goal) C(nicety_findings).
   returned: always
   type: dict
 """

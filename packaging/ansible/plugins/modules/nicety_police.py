@@ -81,7 +81,7 @@ def main():
         tried.write(new)
         tried.flush()
         more = ["--absent-ok"] if module.params["absent_ok"] else []
-        code, _, err = nicety.run("police", "run", tried.name, "--dry-run", "--periods", "1", *more)
+        code, _, err = nicety.run("police", "run", tried.name, "--dry-run", "--count", "1", *more)
         if code != 0:
             module.fail_json(msg=f"The policy is refused: {said(err).replace(tried.name, 'policy')}")
     result = {

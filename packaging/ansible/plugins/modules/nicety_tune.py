@@ -79,7 +79,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 transaction:
-  description: Number of the transaction, for C(nicety tune rollback).
+  description: Number of the transaction, for C(nicety tune undo).
   returned: when something was applied
   type: int
 settings:
@@ -140,7 +140,7 @@ def measured(out):
 
 
 def apply(nicety, params):
-    words = asked(params) + ["--confirm-within", f"{params['confirm_within']}s"]
+    words = asked(params) + ["--for", f"{params['confirm_within']}s"]
     if not params["measure"]:
         return applied(nicety.ask("tune", "apply", *words))
     out = tempfile.mkdtemp(prefix="nicety-measure-")
@@ -172,23 +172,23 @@ def applied(report):
 
 def last(nicety):
     """What became of the last transaction."""
-    history = nicety.ask("tune", "history")["transactions"]
+    history = nicety.ask("tune", "status", allowed=(0, 1))["history"]
     newest = max(history, key=lambda one: one["transaction"], default=None)
     return {"changed": False, "last": newest, "settings": newest["settings"] if newest else []}
 
 
 def confirm(nicety, transaction):
-    report = nicety.ask("tune", "confirm", str(transaction))
+    report = nicety.ask("tune", "apply", "--confirm", str(transaction))
     return {"changed": True, "transaction": report["transaction"], "settings": report["settings"]}
 
 
 def undo(nicety, check):
     if check:
-        open_now = nicety.ask("tune", "active")["transactions"]
+        open_now = nicety.ask("tune", "status", allowed=(0, 1))["active"]
         settings = [setting for one in open_now[-1:] for setting in one["settings"]]
         back = [dict(setting, **{"from": setting["to"], "to": setting["from"]}) for setting in settings]
         return {"changed": bool(open_now), "settings": back, "diff": diff(back)}
-    report = nicety.ask("tune", "rollback")
+    report = nicety.ask("tune", "undo")
     settings = report["settings"] if report else []
     back = [dict(setting, **{"from": setting["to"], "to": setting["from"]}) for setting in settings]
     return {"changed": bool(report), "settings": back, "diff": diff(back)}

@@ -24,7 +24,7 @@ impl Gate {
         }
         let mut refused = text(
             StatusCode::UNAUTHORIZED,
-            "This page is for who knows the token of --listen-token-file. Send it as a bearer token, or as \
+            "This page is for who knows the token of token-file in --listen. Send it as a bearer token, or as \
              the password of any user.\n"
                 .to_owned(),
         );

@@ -221,7 +221,7 @@ function take(news) {
   past.take(state.tenants.map((tenant) => tenant.tenant), news.history, state.written_s);
   // Times are the host's: the clock here may be another.
   shown.state = state;
-  // The words of `nicety police explain`.
+  // The words of `nicety police status TENANT`.
   shown.heldBy = news.held_by;
   shown.offset = news.ended_unix_s - state.written_s;
   if (!paused) draw();

@@ -91,7 +91,7 @@ fn files_that_do_not_do_are_named() {
     let nothing = dir.path().join("nothing.pem");
     let said = refused(&nothing, key);
     assert!(
-        said.starts_with("--listen-cert ") && said.contains("nothing.pem"),
+        said.starts_with("cert ") && said.contains("nothing.pem"),
         "{said}"
     );
     assert!(refused(key, key).contains("holds no certificate"));
@@ -103,17 +103,11 @@ fn files_that_do_not_do_are_named() {
     let fifo = dir.path().join("fifo.pem");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     let said = refused(&fifo, key);
-    let why = "fifo.pem: it is no regular file; give a file in PEM";
-    assert!(
-        said.starts_with("--listen-cert ") && said.ends_with(why),
-        "{said}"
-    );
+    let why = "fifo.pem: it is not a regular file; give a file in PEM";
+    assert!(said.starts_with("cert ") && said.ends_with(why), "{said}");
     let said = refused(cert, &fifo);
-    let why = "fifo.pem: it is no regular file; name the file that holds the secret";
-    assert!(
-        said.starts_with("--listen-key ") && said.ends_with(why),
-        "{said}"
-    );
+    let why = "fifo.pem: it is not a regular file; name the file that holds the secret";
+    assert!(said.starts_with("key ") && said.ends_with(why), "{said}");
     fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused(cert, key).contains("chmod 600"));
 }

@@ -6,9 +6,7 @@ use super::{Bench, NEW, OLD, changes};
 
 #[test]
 fn what_is_kept_is_set_again_after_a_boot() {
-    let Some(bench) = Bench::new("what_is_kept_is_set_again_after_a_boot") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let root = bench.dir.path().join("root");
     fs::create_dir_all(root.join("proc")).unwrap();
     let plan = bench.write_plan(&changes());
@@ -21,21 +19,13 @@ fn what_is_kept_is_set_again_after_a_boot() {
     let kept = format!("{root}/etc/nicety/tune.json");
     let checked = bench.run(&["boot", "--check", "--kept", &kept]);
     checked.assert_code(1);
-    assert!(
-        checked.stdout.contains("v0 MTU: kept 9000, now 1500\n"),
-        "{}",
-        checked.stdout
-    );
+    checked.assert_out("v0 MTU: kept 9000, now 1500\n");
     assert_eq!(bench.settings(), OLD);
     bench.run(&["boot", "--kept", &kept]).assert_code(0);
     assert_eq!(bench.settings(), NEW);
     let again = bench.run(&["boot", "--check", "--kept", &kept]);
-    assert!(
-        again.assert_code(0).stderr.contains("4 settings as kept"),
-        "{}",
-        again.stderr
-    );
-    bench.run(&["rollback"]).assert_code(0);
+    again.assert_code(0).assert_err("4 settings as kept");
+    bench.run(&["undo"]).assert_code(0);
     assert_eq!(bench.settings(), OLD);
     // An interface that is not there keeps nothing else from being set.
     bench.lab.sh("ip link del v0");
@@ -53,18 +43,11 @@ fn what_is_kept_is_set_again_after_a_boot() {
 
 #[test]
 fn confirmed_changes_are_what_is_kept() {
-    let Some(bench) = Bench::new("confirmed_changes_are_what_is_kept") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     bench.apply(&changes(), "60s").assert_code(0);
     let early = bench.run(&["persist", "--dry-run", "--transaction", "1"]);
-    assert!(
-        early
-            .assert_code(2)
-            .only_line()
-            .contains("transaction 1 is unconfirmed")
-    );
-    bench.run(&["confirm"]).assert_code(0);
+    early.refused_for("transaction 1 is unconfirmed");
+    bench.run(&["apply", "--confirm"]).assert_code(0);
     let shown = bench.run(&["persist", "--dry-run", "--transaction", "1"]);
     let text = &shown.assert_code(0).stdout;
     for line in [
@@ -76,5 +59,5 @@ fn confirmed_changes_are_what_is_kept() {
     ] {
         assert!(text.contains(line), "no {line:?} in {text}");
     }
-    bench.run(&["rollback"]).assert_code(0);
+    bench.run(&["undo"]).assert_code(0);
 }

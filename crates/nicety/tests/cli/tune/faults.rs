@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{Bench, NEW, OLD, SETUP, changes};
-use crate::harness::{nicety, open_dir, own_mounts, root};
+use crate::harness::{as_root, nicety, open_dir, own_mounts, words};
 
 /// A sysctl of every interface, twelve of them: a journal of more than a page.
 const MANY: [&str; 12] = [
@@ -54,17 +54,10 @@ fn on_tmpfs(
 
 #[test]
 fn a_journal_without_room_puts_everything_back() {
-    const NAME: &str = "a_journal_without_room_puts_everything_back";
-    if !root() {
-        println!("SKIP {NAME}: only root of the host mounts a file system here");
+    if !as_root("only root of the host mounts a file system here") || !own_mounts() {
         return;
     }
-    if !own_mounts(NAME) {
-        return;
-    }
-    let Some(bench) = Bench::new(NAME) else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let many = many(&bench);
     let values = || bench.lab.sh("grep . /proc/sys/net/ipv4/conf/*/*");
     let before = values();
@@ -88,14 +81,10 @@ fn a_journal_without_room_puts_everything_back() {
 
 #[test]
 fn an_ordinary_user_is_told_what_is_needed() {
-    const NAME: &str = "an_ordinary_user_is_told_what_is_needed";
-    if !root() {
-        println!("SKIP {NAME}: this is an ordinary user's run already");
+    if !as_root("this is an ordinary user's run already") {
         return;
     }
-    let Some(bench) = Bench::new(NAME) else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let dir = open_dir();
     let state = dir.path().join("state");
     fs::create_dir(&state).unwrap();
@@ -103,17 +92,9 @@ fn an_ordinary_user_is_told_what_is_needed() {
     let plan = dir.path().join("plan.json");
     for change in changes() {
         fs::write(&plan, super::plan(&[change]).to_string()).unwrap();
-        let words = [
-            "tune",
-            "apply",
-            plan.to_str().unwrap(),
-            "--state",
-            state.to_str().unwrap(),
-        ];
-        let ended = bench
-            .lab
-            .inside(nicety(words).dir(dir.path()).by_nobody())
-            .run();
+        let line = format!("tune apply {} --state {}", plan.display(), state.display());
+        let apply = nicety(words(&line)).dir(dir.path()).by_nobody();
+        let ended = bench.lab.inside(apply).run();
         let said = ended.assert_code(3).only_line();
         assert!(said.contains("root") || said.contains("sudo"), "{said}");
         assert!(!said.contains("undone"), "nothing was begun: {said}");
@@ -131,50 +112,32 @@ fn an_ordinary_user_is_told_what_is_needed() {
 
 #[test]
 fn a_value_that_reads_back_otherwise_is_undone() {
-    const NAME: &str = "a_value_that_reads_back_otherwise_is_undone";
-    let Some(bench) = Bench::new(NAME) else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let ports = "net.ipv4.ip_local_reserved_ports";
     let mut all = changes();
     // The kernel writes it as a range, and had none before.
     all.push((json!({"kind": "sysctl", "name": ports}), "", "8,9,10"));
     let ended = bench.apply(&all, "60s");
-    assert!(
-        ended
-            .assert_code(1)
-            .stderr
-            .contains("wrote 8,9,10, but the kernel reports 8-10"),
-        "{}",
-        ended.stderr
-    );
+    ended.assert_code(1);
+    ended.assert_err("wrote 8,9,10, but the kernel reports 8-10");
     assert_eq!(bench.settings(), OLD);
     // A write that was not read back may be anybody's: it is said and left, unless forced.
-    bench.run(&["rollback", "1", "--force"]);
+    bench.run(&["undo", "1", "--force"]);
     assert_eq!(bench.lab.sh(&format!("sysctl -n {ports}")).trim(), "");
 }
 
 #[test]
 fn an_unplugged_interface_keeps_nothing_else_from_going_back() {
-    const NAME: &str = "an_unplugged_interface_keeps_nothing_else_from_going_back";
-    let Some(bench) = Bench::new(NAME) else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     bench.apply(&changes(), "60s").assert_code(0);
-    bench.run(&["confirm"]).assert_code(0);
+    bench.run(&["apply", "--confirm"]).assert_code(0);
     bench.lab.sh("ip link del v0");
-    let drifted = bench.run(&["verify"]);
-    assert!(
-        drifted.assert_code(1).stdout.contains("v0 MTU: drifted"),
-        "{}",
-        drifted.stdout
-    );
-    let rolled = bench.run(&["rollback"]);
-    assert!(
-        rolled.assert_code(0).stderr.contains("v0 MTU is gone"),
-        "{}",
-        rolled.stderr
-    );
+    let drifted = bench.run(&["status"]);
+    let row = drifted.assert_code(1).stdout.lines();
+    let row = row.clone().find(|line| line.starts_with("v0 MTU "));
+    assert!(row.unwrap().contains("drifted: "), "{}", drifted.stdout);
+    let rolled = bench.run(&["undo"]);
+    rolled.assert_code(0).assert_err("v0 MTU is gone");
     let left = bench
         .lab
         .sh("sysctl -n net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem");
@@ -189,12 +152,11 @@ fn an_unplugged_interface_keeps_nothing_else_from_going_back() {
 /// says of it.
 #[test]
 fn after_a_boot_a_journal_is_closed_and_nothing_is_written() {
-    const NAME: &str = "after_a_boot_a_journal_is_closed_and_nothing_is_written";
-    let Some(bench) = Bench::with(NAME, SETUP) else {
+    let Some(bench) = Bench::with(SETUP) else {
         return;
     };
     bench.apply(&changes(), "60s").assert_code(0);
-    bench.run(&["confirm"]).assert_code(0);
+    bench.run(&["apply", "--confirm"]).assert_code(0);
     let file = bench.state().join("txn-0001.jsonl");
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let text = fs::read_to_string(&file).unwrap();
@@ -206,7 +168,7 @@ fn after_a_boot_a_journal_is_closed_and_nothing_is_written() {
             .map(|line| format!("{line}\n"))
             .collect();
         fs::write(&file, head.replace(boot.trim(), "another-boot")).unwrap();
-        let next = bench.run(&["verify"]);
+        let next = bench.run(&["undo", "99"]);
         assert!(
             next.assert_code(2)
                 .stderr
@@ -219,6 +181,6 @@ fn after_a_boot_a_journal_is_closed_and_nothing_is_written() {
     }
     // A boot makes settings anew; here somebody has to.
     fs::write(&file, text).unwrap();
-    bench.run(&["rollback"]).assert_code(0);
+    bench.run(&["undo"]).assert_code(0);
     assert_eq!(bench.settings(), OLD);
 }

@@ -10,23 +10,15 @@ use crate::harness::nicety;
 use crate::lab::Lab;
 
 #[test]
-fn what_is_confirmed_stays_and_can_be_undone() {
-    let Some(bench) = Bench::new("what_is_confirmed_stays_and_can_be_undone") else {
-        return;
-    };
+fn what_is_confirmed_stays_is_told_and_can_be_undone() {
+    let Some(bench) = Bench::new() else { return };
+    let active = || bench.run(&["status"]).assert_code(0).stdout.clone();
+    assert_eq!(active(), "Nothing is changed here.\n");
     assert_eq!(bench.settings(), OLD);
     let applied = bench.apply(&changes(), "60s");
     applied.assert_code(0);
-    assert!(
-        applied.stdout.contains("v0 MTU: 1500 → 9000"),
-        "{}",
-        applied.stdout
-    );
-    assert!(
-        applied.stderr.contains("undone in 60 s"),
-        "{}",
-        applied.stderr
-    );
+    applied.assert_out("v0 MTU: 1500 → 9000");
+    applied.assert_err("undone in 60 s");
     assert_eq!(bench.settings(), NEW);
     let guards = bench.guards();
     assert_eq!(guards.len(), 1);
@@ -37,48 +29,45 @@ fn what_is_confirmed_stays_and_can_be_undone() {
         &[(json!({"kind": "mtu", "interface": "v1"}), "1500", "1400")],
         "60s",
     );
-    assert!(
-        second
-            .assert_code(2)
-            .only_line()
-            .contains("transaction 1 waits for an answer")
-    );
+    second.refused_for("transaction 1 waits for an answer");
 
-    bench.run(&["confirm"]).assert_code(0);
-    bench.run(&["verify"]).assert_code(0);
+    let waits = active();
+    assert!(
+        waits.starts_with("4 settings of transaction 1 since 2"),
+        "{waits}"
+    );
+    for part in [" UTC (not confirmed, rolls back in ", "net.ipv4.tcp_rmem"] {
+        assert!(waits.contains(part), "{waits}");
+    }
+    bench.run(&["apply", "--confirm"]).assert_code(0);
+    assert!(active().contains("(confirmed)"), "{}", active());
+    let json = bench.run(&["status", "--json"]).json();
+    assert_eq!(json["active"][0]["settings"].as_array().unwrap().len(), 4);
     assert_eq!(bench.phases(), ["confirmed"]);
 
     bench.lab.sh("sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0");
-    let drifted = bench.run(&["verify"]);
+    let drifted = bench.run(&["status"]);
     drifted.assert_code(1);
-    assert!(
-        drifted
-            .stdout
-            .contains("tcp_moderate_rcvbuf: drifted: set to 1, now 0")
-    );
+    assert!(drifted.stdout.contains("drifted: 0"), "{drifted:?}");
+    assert!(drifted.stderr.contains("drifted: 1 of 4 settings"));
 
-    bench.run(&["rollback"]).assert_code(0);
+    bench.run(&["undo"]).assert_code(0);
     assert_eq!(bench.settings(), OLD);
     assert_eq!(bench.phases(), ["rolled-back"]);
-    let again = bench.run(&["rollback", "1"]);
+    assert!(active().starts_with("Nothing is changed here.\n"));
+    let again = bench.run(&["undo", "1"]);
     assert!(again.assert_code(0).stderr.contains("was undone before"));
-    let late = bench.run(&["confirm", "1"]);
-    assert!(
-        late.assert_code(1)
-            .stderr
-            .contains("can no longer be confirmed")
-    );
+    let late = bench.run(&["apply", "--confirm", "1"]);
+    late.assert_code(1).assert_err("can no longer be confirmed");
 }
 
 #[test]
-fn what_nobody_confirms_goes_back_by_itself() {
-    let Some(bench) = Bench::new("what_nobody_confirms_goes_back_by_itself") else {
-        return;
-    };
+fn what_nobody_confirms_goes_back_by_itself_as_any_user() {
+    let Some(bench) = Bench::new() else { return };
     bench.apply(&changes(), "2s").assert_code(0);
     bench.until("rolled-back");
     assert_eq!(bench.settings(), OLD);
-    let history = bench.run(&["history"]).stdout;
+    let history = bench.run(&["status"]).stdout;
     for part in [
         "not confirmed in time",
         "4 settings: ",
@@ -87,9 +76,9 @@ fn what_nobody_confirms_goes_back_by_itself() {
     ] {
         assert!(history.contains(part), "{part}: {history}");
     }
-    let long = bench.run(&["history", "-v"]).stdout;
+    let long = bench.run(&["status", "-v"]).stdout;
     assert!(
-        long.starts_with("1 rolled-back (not confirmed in time)"),
+        long.contains("\n1 rolled-back (not confirmed in time)"),
         "{long}"
     );
     assert!(long.contains("v0 MTU: 1500 → 9000"), "{long}");
@@ -97,49 +86,35 @@ fn what_nobody_confirms_goes_back_by_itself() {
 
 #[test]
 fn a_value_of_somebody_else_is_left_alone_unless_forced() {
-    let Some(bench) = Bench::new("a_value_of_somebody_else_is_left_alone_unless_forced") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     bench.apply(&changes(), "60s").assert_code(0);
-    bench.run(&["confirm"]).assert_code(0);
+    bench.run(&["apply", "--confirm"]).assert_code(0);
     bench.lab.sh("ip link set v0 mtu 4000");
-    let rolled = bench.run(&["rollback"]);
+    let rolled = bench.run(&["undo"]);
     rolled.assert_code(1);
-    assert!(
-        rolled
-            .stderr
-            .contains("somebody else changed v0 MTU to 4000"),
-        "{}",
-        rolled.stderr
-    );
+    rolled.assert_err("somebody else changed v0 MTU to 4000");
     let mut mixed = OLD.map(str::to_owned);
     mixed[2] = "mtu 4000".to_owned();
     assert_eq!(bench.settings(), mixed);
-    bench.run(&["rollback", "1", "--force"]).assert_code(0);
+    bench.run(&["undo", "1", "--force"]).assert_code(0);
     assert_eq!(bench.settings(), OLD);
 }
 
 #[test]
 fn a_transaction_of_another_namespace_is_not_undone_here() {
-    const NAME: &str = "a_transaction_of_another_namespace_is_not_undone_here";
-    let (Some(bench), Some(other)) = (Bench::new(NAME), Lab::with(NAME, SETUP)) else {
+    let (Some(bench), Some(other)) = (Bench::new(), Lab::with(SETUP)) else {
         return;
     };
     bench.apply(&changes(), "60s").assert_code(0);
-    bench.run(&["confirm"]).assert_code(0);
+    bench.run(&["apply", "--confirm"]).assert_code(0);
     let state = bench.state();
     let state: &Path = &state;
-    let call = nicety(["tune", "rollback", "1", "--state", state.to_str().unwrap()]);
+    let call = nicety(["tune", "undo", "1", "--state", state.to_str().unwrap()]);
     let ended = other.inside(call).run();
-    assert!(
-        ended
-            .assert_code(2)
-            .only_line()
-            .contains("changed another network namespace")
-    );
+    ended.refused_for("changed another network namespace");
     // Without a number it is passed over, and that is said.
     for all in [None, Some("--all")] {
-        let words = ["tune", "rollback", "--state", state.to_str().unwrap()];
+        let words = ["tune", "undo", "--state", state.to_str().unwrap()];
         let ended = other.inside(nicety(words.into_iter().chain(all))).run();
         let said = &ended.assert_code(0).stderr;
         assert!(said.contains("skipped transaction 1"), "{said}");
@@ -150,51 +125,11 @@ fn a_transaction_of_another_namespace_is_not_undone_here() {
 
 #[test]
 fn two_at_once_do_not_mix() {
-    let Some(bench) = Bench::new("two_at_once_do_not_mix") else {
-        return;
-    };
-    bench.run(&["history"]).assert_code(0);
+    let Some(bench) = Bench::new() else { return };
+    bench.run(&["status"]).assert_code(0);
     let lock = fs::File::create(bench.state().join("lock")).unwrap();
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let ended = bench.apply(&changes(), "60s");
-    assert!(
-        ended
-            .assert_code(3)
-            .only_line()
-            .contains("another nicety tune works in")
-    );
+    ended.cannot("another nicety tune works in");
     assert_eq!(bench.settings(), OLD);
-}
-
-#[test]
-fn what_is_changed_now_is_told_until_it_is_undone() {
-    let Some(bench) = Bench::new("what_is_changed_now_is_told_until_it_is_undone") else {
-        return;
-    };
-    let active = || bench.run(&["active"]).assert_code(0).stdout.clone();
-    assert_eq!(active(), "Nothing is changed here.\n");
-    bench.apply(&changes(), "10m").assert_code(0);
-    let waits = active();
-    assert!(
-        waits.starts_with("4 settings of transaction 1 since 2"),
-        "{waits}"
-    );
-    assert!(
-        waits.contains(" UTC (not confirmed, rolls back in "),
-        "{waits}"
-    );
-    assert!(waits.contains("net.ipv4.tcp_rmem"), "{waits}");
-    bench.run(&["confirm"]).assert_code(0);
-    assert!(active().contains("(confirmed)"), "{}", active());
-    let json = bench.run(&["active", "--json"]).stdout;
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(
-        json["transactions"][0]["settings"]
-            .as_array()
-            .unwrap()
-            .len(),
-        4
-    );
-    bench.run(&["rollback"]).assert_code(0);
-    assert_eq!(active(), "Nothing is changed here.\n");
 }

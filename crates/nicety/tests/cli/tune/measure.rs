@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Bench;
-use crate::harness::{alone, once};
+use crate::harness::{skip, words};
 
 /// Two ports joined by a bridge.
 const PORTS: &str = "
@@ -43,7 +43,7 @@ name = \"measured\"
 frame_sizes = [512]
 [search]
 preset = \"quick\"
-confirm = \"1s\"
+confirm = \"0s\"
 loss_ratio = 0.01
 latency_load = [50]
 [[path]]
@@ -63,44 +63,29 @@ message_bytes = [64]
 time = \"200ms\"
 ";
 
-/// A namespace for a test that takes long.
-fn with(test: &str, setup: &str) -> Option<Bench> {
-    if !once(test) {
-        return None;
-    }
-    Bench::with(test, setup)
+fn slow() -> Option<Bench> {
+    Bench::with(&format!("{PORTS}{SLOW}"))
 }
 
-fn slow(test: &str) -> Option<Bench> {
-    with(test, &format!("{PORTS}{SLOW}"))
-}
-
-/// Spread of single measurements above which a machine is too busy to tell anything.
+/// Spread of single measurements above which two pairs tell nothing apart.
 const BUSY: f64 = 0.05;
 
-/// Applies one sysctl under measurement and checks that what was decided is what is: returns what
-/// was said and the numbers, nothing where the machine was too busy for any.
-fn measure(
-    bench: &Bench,
-    asked: &str,
-    name: &str,
-    (from, to): (&str, &str),
-) -> Option<(String, Value)> {
+/// Applies one sysctl under measurement: what was decided is what is, and what is said. Returns the numbers.
+fn measure(bench: &Bench, asked: &str, name: &str, (from, to): (&str, &str)) -> Value {
     let plan = bench.write_plan(&[(json!({"kind": "sysctl", "name": name}), from, to)]);
     let bench_plan = bench.dir.path().join("bench.toml");
     fs::write(&bench_plan, asked).unwrap();
     let out = bench.dir.path().join("out");
-    let words = [
-        "apply",
-        plan.to_str().unwrap(),
-        "--pairs",
-        "2",
-        "--measure",
-        bench_plan.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    let ended = bench.call(&words).limit(Duration::from_secs(600)).run();
+    let line = format!(
+        "apply {} --repeats 2 --measure {} --out {}",
+        plan.display(),
+        bench_plan.display(),
+        out.display()
+    );
+    let ended = bench
+        .call(&words(&line))
+        .limit(Duration::from_secs(600))
+        .run();
     let text = fs::read_to_string(out.join("measured.json"));
     let text = text.unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     let page = fs::read_to_string(out.join("measured.html")).unwrap();
@@ -112,37 +97,42 @@ fn measure(
     };
     assert!(page.contains(title), "no {title}");
     let measured: Value = serde_json::from_str(&text).unwrap();
-    let told = measured["decision"] != "not-measured";
-    for leg in ["before-1", "after-1", "before-2", "after-2"] {
-        let page = Path::new(&out.join(leg)).join("report.html");
-        // The rest is left out when a cell failed for good.
-        assert!(page.is_file() || !told, "{leg}");
-    }
     let kept = measured["decision"] == "kept";
     assert_eq!(ended.code(), i32::from(!kept), "{}", ended.stderr);
     let now = bench.lab.sh(&format!("sysctl -n {name}"));
     assert_eq!(now.trim(), if kept { to } else { from }, "{}", ended.stderr);
-    // Kept only as any other change is: until somebody confirms, or not.
-    let last = if kept { "unconfirmed" } else { "rolled-back" };
-    if told {
-        assert_eq!(bench.phases(), ["rolled-back", last]);
-    }
-    let sigma = measured["gain"]["sigma"].as_f64();
-    match sigma {
-        Some(sigma) if sigma < BUSY => Some((ended.stderr, measured)),
-        sigma => {
-            println!("SKIP {name}: this machine is too busy to measure (spread {sigma:?})");
-            None
+    // A cell that a busy machine lets fail for good ends it: the rest is left out.
+    if let Some(said) = said(&measured) {
+        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+        for leg in ["before-1", "after-1", "before-2", "after-2"] {
+            let page = Path::new(&out.join(leg)).join("report.html");
+            assert!(page.is_file(), "{leg}");
         }
+        // Kept only as any other change is: until somebody confirms, or not.
+        let last = if kept { "unconfirmed" } else { "rolled-back" };
+        assert_eq!(bench.phases(), ["rolled-back", last]);
+        let history = bench.run(&["status", "-v"]).stdout;
+        let why = format!("2 rolled-back ({said}");
+        assert!(kept || history.contains(&why), "{history}");
+    }
+    measured
+}
+
+/// How a decision begins in words; none where nothing was measured.
+fn said(measured: &Value) -> Option<&'static str> {
+    match measured["decision"].as_str().unwrap() {
+        "kept" => Some("better here: +"),
+        "no-effect" => Some("no effect here: "),
+        "worse" => Some("worse here: "),
+        "not-measured" => None,
+        other => panic!("{other}"),
     }
 }
 
 #[test]
 fn bridged_frames_out_of_the_firewall_is_a_gain() {
-    const NAME: &str = "bridged_frames_out_of_the_firewall_is_a_gain";
     const SETTING: &str = "net.bridge.bridge-nf-call-iptables";
-    let _alone = alone();
-    let Some(bench) = with(NAME, &format!("{PORTS}{RULES}")) else {
+    let Some(bench) = Bench::with(&format!("{PORTS}{RULES}")) else {
         return;
     };
     let read = || {
@@ -151,56 +141,34 @@ fn bridged_frames_out_of_the_firewall_is_a_gain() {
             .sh(&format!("sysctl -n {SETTING} 2>/dev/null || true"))
     };
     if read().trim() != "1" {
-        println!("SKIP {NAME}: this namespace has no {SETTING}");
+        skip(format_args!("this namespace has no {SETTING}"));
         return;
     }
-    if let Some((said, measured)) = measure(&bench, PLAN, SETTING, ("1", "0")) {
-        assert_eq!(measured["decision"], "kept", "{said}");
-        assert!(said.contains("better here: +"), "{said}");
+    let measured = measure(&bench, PLAN, SETTING, ("1", "0"));
+    assert_ne!(measured["decision"], "worse", "{measured:#}");
+    if measured["gain"]["sigma"].as_f64() < Some(BUSY) && said(&measured).is_some() {
+        assert_eq!(measured["decision"], "kept", "{measured:#}");
         assert_eq!(measured["cells"][0]["after"].as_array().unwrap().len(), 2);
-        bench.run(&["rollback"]).assert_code(0);
-        assert_eq!(read().trim(), "1");
     }
-}
-
-#[test]
-fn what_does_not_help_is_taken_back() {
-    let _alone = alone();
-    let Some(bench) = slow("what_does_not_help_is_taken_back") else {
-        return;
-    };
-    let setting = "net.ipv4.tcp_moderate_rcvbuf";
-    if let Some((said, measured)) = measure(&bench, PLAN, setting, ("0", "1")) {
-        assert_eq!(measured["decision"], "no-effect", "{said}\n{measured:#}");
-        assert!(said.contains("no effect here: "), "{said}");
-        let history = bench.run(&["history", "-v"]).stdout;
-        assert!(
-            history.contains("2 rolled-back (no effect here: "),
-            "{history}"
-        );
-    }
+    bench.run(&["undo"]).assert_code(0);
+    assert_eq!(read().trim(), "1");
 }
 
 #[test]
 fn socket_tests_are_judged_too() {
-    let _alone = alone();
-    let Some(bench) = slow("socket_tests_are_judged_too") else {
-        return;
-    };
+    let Some(bench) = slow() else { return };
     let setting = "net.ipv4.tcp_moderate_rcvbuf";
-    if let Some((said, measured)) = measure(&bench, SOCKETS, setting, ("0", "1")) {
-        assert!(said.contains("95 % interval"), "{said}");
-        let cells = measured["cells"].as_array().unwrap();
-        let units: Vec<&str> = cells.iter().map(|c| c["unit"].as_str().unwrap()).collect();
-        assert_eq!(
-            units,
-            ["transactions-per-s", "goodput-mbps"],
-            "{measured:#}"
-        );
-        for cell in cells {
-            assert_eq!(cell["before"].as_array().unwrap().len(), 2, "{cell:#}");
-            assert_eq!(cell["rates_after"].as_array().unwrap().len(), 2, "{cell:#}");
-        }
+    let measured = measure(&bench, SOCKETS, setting, ("0", "1"));
+    let cells = measured["cells"].as_array().unwrap();
+    let units: Vec<&str> = cells.iter().map(|c| c["unit"].as_str().unwrap()).collect();
+    assert_eq!(
+        units,
+        ["transactions-per-s", "goodput-mbps"],
+        "{measured:#}"
+    );
+    for cell in cells {
+        assert_eq!(cell["before"].as_array().unwrap().len(), 2, "{cell:#}");
+        assert_eq!(cell["rates_after"].as_array().unwrap().len(), 2, "{cell:#}");
     }
 }
 
@@ -211,19 +179,14 @@ ip link set q1 nomaster
 
 #[test]
 fn a_cell_that_fails_for_good_cannot_tell() {
-    let _alone = alone();
-    let Some(bench) = with(
-        "a_cell_that_fails_for_good_cannot_tell",
-        &format!("{PORTS}{CUT}sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0"),
-    ) else {
+    let Some(bench) = Bench::with(&format!(
+        "{PORTS}{CUT}sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0"
+    )) else {
         return;
     };
     let setting = "net.ipv4.tcp_moderate_rcvbuf";
-    let fast = PLAN.replace("1s", "0s");
-    assert!(measure(&bench, &fast, setting, ("0", "1")).is_none());
+    let measured = measure(&bench, PLAN, setting, ("0", "1"));
     let out = bench.dir.path().join("out");
-    let text = fs::read_to_string(out.join("measured.json")).unwrap();
-    let measured: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(measured["decision"], "not-measured", "{measured:#}");
     assert_eq!(measured["failed"].as_array().unwrap().len(), 1);
     // Repeated, then given up before anything was changed.
@@ -236,9 +199,7 @@ fn a_cell_that_fails_for_good_cannot_tell() {
 
 #[test]
 fn a_measurement_that_cannot_be_leaves_the_host_as_it_was() {
-    let Some(bench) = slow("a_measurement_that_cannot_be_leaves_the_host_as_it_was") else {
-        return;
-    };
+    let Some(bench) = slow() else { return };
     let change = (
         json!({"kind": "sysctl", "name": "net.ipv4.tcp_moderate_rcvbuf"}),
         "0",
@@ -246,16 +207,12 @@ fn a_measurement_that_cannot_be_leaves_the_host_as_it_was() {
     );
     let plan = bench.write_plan(&[change]);
     let missing = bench.dir.path().join("missing.toml");
-    let ended = bench.run(&[
-        "apply",
-        plan.to_str().unwrap(),
-        "--pairs",
-        "2",
-        "--measure",
-        missing.to_str().unwrap(),
-        "--out",
-        bench.dir.path().join("out").to_str().unwrap(),
-    ]);
+    let line = format!(
+        "apply {} --repeats 2 --measure {} --out out",
+        plan.display(),
+        missing.display()
+    );
+    let ended = bench.call(&words(&line)).dir(bench.dir.path()).run();
     ended.assert_code(2);
     assert!(ended.stderr.contains("missing.toml"), "{}", ended.stderr);
     assert_eq!(

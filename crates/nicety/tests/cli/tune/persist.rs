@@ -64,38 +64,25 @@ fn files_come_say_whose_keys_they_take_and_go() {
     let host = Recorded::new();
     let before = host.files();
     let shown = host.persist(&["--rtt", "100ms", "--dry-run"]);
-    assert!(
-        shown
-            .assert_code(0)
-            .stdout
-            .contains("==> /etc/sysctl.d/99-nicety.conf\n")
-    );
+    shown.assert_code(0);
+    shown.assert_out("==> /etc/sysctl.d/99-nicety.conf\n");
     assert_eq!(host.files(), before);
 
     let written = host.persist(&["--rtt", "100ms", "--json"]);
-    let report: Value = serde_json::from_str(&written.assert_code(0).stdout).unwrap();
+    let report = written.json();
     assert_eq!(report["transaction"], 1);
-    let lines = |key: &str| -> Vec<&str> {
+    for (key, part) in [
+        (
+            "owners",
+            "/etc/sysctl.d/50-admin.conf sets net.core.rmem_max = 131071",
+        ),
+        ("owners", "/etc/sysctl.conf sets"),
+        ("by_hand", "irqbalance"),
+    ] {
         let lines = report[key].as_array().unwrap();
-        lines.iter().map(|line| line.as_str().unwrap()).collect()
-    };
-    assert!(
-        lines("owners")
-            .iter()
-            .any(|line| line
-                .starts_with("/etc/sysctl.d/50-admin.conf sets net.core.rmem_max = 131071")),
-        "{report:#}"
-    );
-    assert!(
-        lines("owners")
-            .iter()
-            .any(|line| line.starts_with("/etc/sysctl.conf sets"))
-    );
-    assert!(
-        lines("by_hand")
-            .iter()
-            .any(|line| line.contains("irqbalance"))
-    );
+        let has = |line: &Value| line.as_str().unwrap().contains(part);
+        assert!(lines.iter().any(has), "no {part} in {report:#}");
+    }
     let sysctl = host.text("etc/sysctl.d/99-nicety.conf");
     for line in [
         "net.core.rmem_max = 134217728\n",
@@ -121,31 +108,28 @@ fn files_come_say_whose_keys_they_take_and_go() {
     assert!(unit.contains(&format!("ExecStart={} tune boot\n", crate::harness::NICETY)));
 
     let again = host.persist(&["--rtt", "100ms"]);
-    assert!(
-        again
-            .assert_code(0)
-            .stderr
-            .contains("everything is kept already")
-    );
+    again
+        .assert_code(0)
+        .assert_err("everything is kept already");
     let all = host.files();
     host.persist(&["--remove"]).assert_code(0);
     assert_eq!(host.files(), before);
     assert!(!host.tree.path().join("etc/nicety").exists());
     // The removal is a transaction like any other, and so was the writing.
     // Only who names it gets the files back.
-    host.tune(&["rollback", "2"]).assert_code(0);
+    host.tune(&["undo", "2"]).assert_code(0);
     assert_eq!(host.files(), all);
     host.persist(&["--remove"]).assert_code(0);
-    let ended = host.tune(&["rollback"]);
+    let ended = host.tune(&["undo"]);
     let said = &ended.assert_code(0).stderr;
     assert!(
         said.starts_with("skipped transaction 3: it removed kept files"),
         "{said}"
     );
     assert_eq!(host.files(), before);
-    host.tune(&["rollback", "3"]).assert_code(0);
+    host.tune(&["undo", "3"]).assert_code(0);
     assert_eq!(host.files(), all);
-    host.tune(&["rollback", "1", "--force"]).assert_code(0);
+    host.tune(&["undo", "1", "--force"]).assert_code(0);
     assert_eq!(host.files(), before);
 }
 
@@ -169,16 +153,8 @@ fn a_profile_of_tuned_stands_alone() {
     let host = Recorded::new();
     let ended = host.persist(&["--rtt", "100ms", "--format", "tuned"]);
     ended.assert_code(0);
-    assert!(
-        ended.stdout.contains("by hand: tuned-adm profile nicety\n"),
-        "{}",
-        ended.stdout
-    );
-    assert!(
-        ended.stdout.contains("not kept: interrupt eth4-TxRx-0"),
-        "{}",
-        ended.stdout
-    );
+    ended.assert_out("by hand: tuned-adm profile nicety\n");
+    ended.assert_out("not kept: interrupt eth4-TxRx-0");
     let profile = host.text("etc/tuned/nicety/tuned.conf");
     assert!(profile.contains("features=lro off\n") && profile.contains("[sysctl]\n"));
     assert!(!host.tree.path().join("etc/nicety").exists());
@@ -195,7 +171,7 @@ fn a_kill_between_any_two_files_is_undone_even_after_a_boot() {
     let all = host.files();
     let journal = host.state.path().join("txn-0001.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
-    host.tune(&["rollback"]).assert_code(0);
+    host.tune(&["undo"]).assert_code(0);
     let lines: Vec<&str> = text.lines().collect();
     let applied = lines
         .iter()
@@ -219,7 +195,7 @@ fn a_kill_between_any_two_files_is_undone_even_after_a_boot() {
         }
         let cut_text: String = head.iter().map(|l| format!("{l}\n")).collect();
         fs::write(&journal, cut_text.replace(boot.trim(), "another-boot")).unwrap();
-        host.tune(&["verify"]).assert_code(2);
+        host.tune(&["undo", "99"]).assert_code(2);
         assert_eq!(host.files(), before, "cut after {cut} lines");
     }
 }

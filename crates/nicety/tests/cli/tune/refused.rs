@@ -9,9 +9,7 @@ use crate::harness::nicety;
 
 #[test]
 fn a_refused_setting_undoes_the_ones_before() {
-    let Some(bench) = Bench::new("a_refused_setting_undoes_the_ones_before") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let mut bad = changes();
     // Last in the order of changes, and more than the kernel takes.
     bad.push((
@@ -21,44 +19,28 @@ fn a_refused_setting_undoes_the_ones_before() {
     ));
     let ended = bench.apply(&bad, "60s");
     ended.assert_code(1);
-    assert!(
-        ended.stderr.contains("all changes were undone"),
-        "{}",
-        ended.stderr
-    );
+    ended.assert_err("all changes were undone");
     assert_eq!(bench.settings(), OLD);
     assert_eq!(bench.phases(), ["rolled-back"]);
 }
 
 #[test]
 fn a_host_that_is_not_as_planned_is_not_touched() {
-    let Some(bench) = Bench::new("a_host_that_is_not_as_planned_is_not_touched") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     bench.lab.sh("ip link set v0 mtu 1400");
     let mut gone = changes();
     gone.push((json!({"kind": "mtu", "interface": "nic9"}), "1500", "9000"));
     let ended = bench.apply(&gone, "60s");
     ended.assert_code(1);
-    assert!(
-        ended.stderr.contains("v0 MTU is 1400, the plan says 1500"),
-        "{}",
-        ended.stderr
-    );
+    ended.assert_err("v0 MTU is 1400, the plan says 1500");
     assert!(ended.stderr.contains("nic9"), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("2 settings are not as the plan says, so nothing was changed")
-    );
+    ended.assert_err("2 settings are not as the plan says, so nothing was changed");
     assert!(bench.phases().is_empty());
 }
 
 #[test]
 fn bad_plans_are_one_line() {
-    let Some(bench) = Bench::new("bad_plans_are_one_line") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let path = bench.dir.path().join("bad.json");
     let mut other = plan(&changes());
     other["boot_id"] = json!("another");
@@ -71,19 +53,19 @@ fn bad_plans_are_one_line() {
     )]);
     let unknown = plan(&[(json!({"kind": "firmware"}), "x", "y")]);
     for (text, code, part) in [
-        ("{".to_owned(), 2, "is no plan"),
-        ("[]".to_owned(), 2, "is no plan"),
+        ("{".to_owned(), 2, "is not a plan"),
+        ("[]".to_owned(), 2, "is not a plan"),
         (
             other.to_string(),
             2,
             "was made on another host or before the last boot",
         ),
         (newer.to_string(), 2, "was written by a newer nicety"),
-        (unknown.to_string(), 2, "is no plan"),
+        (unknown.to_string(), 2, "is not a plan"),
         (
             outside.to_string(),
             1,
-            "is no setting that tuning may touch",
+            "is not a setting that tuning may touch",
         ),
     ] {
         fs::write(&path, &text).unwrap();
@@ -100,10 +82,7 @@ fn bad_plans_are_one_line() {
 
 #[test]
 fn a_damaged_journal_is_named_and_keeps_nothing_else_from_being_done() {
-    const NAME: &str = "a_damaged_journal_is_named_and_keeps_nothing_else_from_being_done";
-    let Some(bench) = Bench::new(NAME) else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     fs::create_dir(bench.state()).unwrap();
     let damaged = bench.state().join("txn-0007.jsonl");
     fs::write(&damaged, b"garbage\xff\n").unwrap();
@@ -114,29 +93,19 @@ fn a_damaged_journal_is_named_and_keeps_nothing_else_from_being_done() {
         "{first}"
     );
     assert_ne!(bench.settings(), OLD);
-    let ended = bench.run(&["rollback", "8"]);
-    assert!(
-        ended.assert_code(0).stderr.contains("txn-0007.jsonl"),
-        "{}",
-        ended.stderr
-    );
+    let ended = bench.run(&["undo", "8"]);
+    ended.assert_code(0).assert_err("txn-0007.jsonl");
     assert_eq!(bench.settings(), OLD);
     // What is asked of it itself cannot be done, and it is left for somebody to look at.
-    let ended = bench.run(&["rollback", "7"]);
-    assert!(
-        ended.assert_code(3).stderr.contains("txn-0007.jsonl"),
-        "{}",
-        ended.stderr
-    );
+    let ended = bench.run(&["undo", "7"]);
+    ended.assert_code(3).assert_err("txn-0007.jsonl");
     assert_eq!(fs::read(&damaged).unwrap(), b"garbage\xff\n");
 }
 
 #[test]
-fn a_journal_that_others_can_write_is_not_undone() {
+fn a_journal_that_others_can_write_is_not_undone_as_any_user() {
     use std::os::unix::fs::PermissionsExt;
-    let Some(bench) = Bench::new("a_journal_that_others_can_write_is_not_undone") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     fs::create_dir(bench.state()).unwrap();
     fs::set_permissions(bench.state(), fs::Permissions::from_mode(0o777)).unwrap();
     let ended = bench.apply(&changes(), "60s");
@@ -149,8 +118,8 @@ fn a_journal_that_others_can_write_is_not_undone() {
 }
 
 #[test]
-fn a_state_directory_that_cannot_be_is_one_line() {
-    for (arguments, state) in [(["history"], "/proc/nicety"), (["verify"], "/dev/null")] {
+fn a_state_directory_that_cannot_be_is_one_line_as_any_user() {
+    for (arguments, state) in [(["status"], "/proc/nicety"), (["undo"], "/dev/null")] {
         let call = nicety(["tune", arguments[0], "--state", state]);
         let line = call.run().assert_code(3).only_line().to_owned();
         assert!(

@@ -3,16 +3,14 @@
 use std::fs;
 
 use nicety_host::child::tie;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Bench, OLD};
-use crate::harness::nicety;
+use crate::harness::{nicety, skip};
 
 #[test]
 fn the_rules_plan_can_be_applied() {
-    let Some(bench) = Bench::new("the_rules_plan_can_be_applied") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let plan = bench
         .lab
         .inside(nicety(["tune", "plan", "--only", "T18", "--json"]))
@@ -20,42 +18,32 @@ fn the_rules_plan_can_be_applied() {
     let path = bench.dir.path().join("rules.json");
     fs::write(&path, &plan.assert_code(0).stdout).unwrap();
     let applied = bench.run(&["apply", path.to_str().unwrap(), "--json"]);
-    let told: Value = serde_json::from_str(&applied.assert_code(0).stdout).unwrap();
+    let told = applied.json();
     assert_eq!(told["phase"], "unconfirmed");
     assert_eq!(bench.settings()[0], "1");
-    bench.run(&["rollback"]).assert_code(0);
+    bench.run(&["undo"]).assert_code(0);
     assert_eq!(bench.settings(), OLD);
-    let direct = bench.run(&["apply", "--only", "T18"]);
-    direct.assert_code(0);
-    bench.run(&["rollback"]).assert_code(0);
+    bench.run(&["apply", "--only", "T18"]).assert_code(0);
+    bench.run(&["undo"]).assert_code(0);
     assert_eq!(bench.settings(), OLD);
 }
 
 #[test]
 fn nothing_to_change_is_json_as_well() {
-    let Some(bench) = Bench::new("nothing_to_change_is_json_as_well") else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let plan = bench.write_plan(&[]);
     let applied = bench.run(&["apply", plan.to_str().unwrap(), "--json"]);
-    let told: Value = serde_json::from_str(&applied.assert_code(0).stdout).unwrap();
+    let told = applied.json();
     assert_eq!(told, json!({"schema": 1, "settings": []}));
-    assert!(
-        applied.stderr.contains("nothing to change"),
-        "{}",
-        applied.stderr
-    );
+    applied.assert_err("nothing to change");
     assert!(bench.phases().is_empty());
 }
 
 /// Queues, steering, bridge netfilter and a thread's CPUs, as far as this kernel and user have
 /// them.
 #[test]
-fn every_kind_of_setting_goes_there_and_back() {
-    const NAME: &str = "every_kind_of_setting_goes_there_and_back";
-    let Some(bench) = Bench::new(NAME) else {
-        return;
-    };
+fn every_kind_of_setting_goes_there_and_back_as_any_user() {
+    let Some(bench) = Bench::new() else { return };
     let mut sleeper = std::process::Command::new("sleep");
     let mut sleeper = tie(sleeper.arg("60")).spawn().unwrap();
     let status = fs::read_to_string(format!("/proc/{}/status", sleeper.id())).unwrap();
@@ -77,24 +65,28 @@ fn every_kind_of_setting_goes_there_and_back() {
     if on.trim() == "1" {
         kinds.push((json!({"kind": "sysctl", "name": netfilter}), "1", "0"));
     } else {
-        println!("SKIP {NAME} (bridge netfilter): this namespace has no {netfilter} = 1");
+        skip(format_args!(
+            "bridge netfilter: this namespace has no {netfilter} = 1"
+        ));
     }
     let steering = "class/net/v1/queues/rx-0/rps_cpus";
     if crate::harness::root() {
         kinds.push((json!({"kind": "sys-file", "path": steering}), "0", "1"));
     } else {
-        println!("SKIP {NAME} (steering): only root of the host may write rps_cpus");
+        skip(format_args!(
+            "steering: only root of the host may write rps_cpus"
+        ));
     }
     let applied = bench.apply(&kinds, "60s");
     assert_eq!(applied.code(), 0, "{}", applied.stderr);
-    bench.run(&["confirm"]).assert_code(0);
-    assert_eq!(bench.run(&["verify"]).code(), 0);
+    bench.run(&["apply", "--confirm"]).assert_code(0);
+    assert_eq!(bench.run(&["status"]).code(), 0);
     let queues = bench.lab.sh("ethtool -l v0 | tail -5");
     assert!(
         queues.contains("RX:\t\t1") && queues.contains("TX:\t\t1"),
         "{queues}"
     );
-    bench.run(&["rollback"]).assert_code(0);
+    bench.run(&["undo"]).assert_code(0);
     let queues = bench.lab.sh("ethtool -l v0 | tail -5");
     assert!(
         queues.contains("RX:\t\t2") && queues.contains("TX:\t\t2"),

@@ -5,24 +5,20 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{Bench, changes};
-use crate::harness::root;
+use crate::harness::{as_root, skip};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/tuned-alone.sh");
 
 #[test]
 fn tuned_takes_the_profile() {
-    const NAME: &str = "tuned_takes_the_profile";
-    if !root() {
-        println!("SKIP {NAME}: tuned needs root");
+    if !as_root("tuned needs root") {
         return;
     }
-    let Some(bench) = Bench::new(NAME) else {
-        return;
-    };
+    let Some(bench) = Bench::new() else { return };
     let before = bench.settings();
     let sysctls = &changes()[2..];
     bench.apply(sysctls, "600s").assert_code(0);
-    bench.run(&["confirm"]).assert_code(0);
+    bench.run(&["apply", "--confirm"]).assert_code(0);
     let shown = bench.run(&["persist", "--format", "tuned", "--dry-run"]);
     let shown = &shown.assert_code(0).stdout;
     let (_, profile) = shown
@@ -34,7 +30,7 @@ fn tuned_takes_the_profile() {
     let profile: String = profile.split_inclusive('\n').take_while(own).collect();
     let file = bench.dir.path().join("tuned.conf");
     fs::write(&file, profile).unwrap();
-    bench.run(&["rollback"]).assert_code(0);
+    bench.run(&["undo"]).assert_code(0);
     assert_eq!(bench.settings(), before);
 
     let asked = "tuned-adm list; tuned-adm verify; cat /proc/sys/net/ipv4/tcp_moderate_rcvbuf \
@@ -48,7 +44,7 @@ fn tuned_takes_the_profile() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(3) {
-        println!("SKIP {NAME}: {}", said.lines().last().unwrap_or_default());
+        skip(format_args!("{}", said.lines().last().unwrap_or_default()));
         return;
     }
     let told = String::from_utf8_lossy(&output.stdout);

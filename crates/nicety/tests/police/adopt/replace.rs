@@ -2,19 +2,20 @@
 
 use std::fs;
 
-use rustix::process::Signal;
-
+use super::campaign::again;
 use super::kernel::Kernel;
 use super::{SHOWN, limited};
-use crate::harness::{alone, root};
+use crate::harness::{as_root, root};
 use crate::uplink::{POLICY, THEIRS, Uplink};
 
-/// Theirs, anew.
-fn anew(mbit: u32, priority: u32) -> String {
+/// Theirs, anew; tried again where nicety comes in between.
+pub fn anew(mbit: u32, priority: u32) -> String {
     let theirs = THEIRS
         .replace("6mbit", &format!("{mbit}mbit"))
         .replace("prio 50", &format!("prio {priority}"));
-    format!("tc qdisc del dev a1 ingress; ip link del theirs; set -e; {theirs}")
+    again(&format!(
+        "tc qdisc del dev a1 ingress; ip link del theirs; set -e; {theirs}"
+    ))
 }
 
 fn replacing(uplink: &Uplink) {
@@ -34,11 +35,7 @@ fn filters(uplink: &Uplink) -> String {
 
 #[test]
 fn a_limit_is_taken_followed_and_given_back() {
-    let _alone = alone();
-    let test = "a_limit_is_taken_followed_and_given_back";
-    let Some(uplink) = limited(test) else {
-        return;
-    };
+    let Some(uplink) = limited() else { return };
     replacing(&uplink);
     let kernel = root().then(|| Kernel::of(&uplink));
     let state = || kernel.as_ref().map(Kernel::state);
@@ -77,16 +74,14 @@ fn a_limit_is_taken_followed_and_given_back() {
     uplink.lab.sh(beside);
     daemon.until("one owner", |_| filters(&uplink) == "1");
 
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     assert_eq!(uplink.lab.sh(SHOWN), before);
     assert_eq!(state(), raw);
 
     // Killed: by hand.
     let daemon = uplink.daemon(&[]);
     assert_eq!(filters(&uplink), "1");
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     assert_ne!(uplink.lab.sh(SHOWN), before);
     let restored = uplink.police(&["restore", "--json"]).run();
     restored.assert_code(0);
@@ -97,8 +92,7 @@ fn a_limit_is_taken_followed_and_given_back() {
 
     // Killed: the next start, and another policy.
     let daemon = uplink.daemon(&[]);
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     let policy = fs::read_to_string(uplink.path("policy.toml")).unwrap();
     fs::write(
         uplink.path("policy.toml"),
@@ -107,8 +101,7 @@ fn a_limit_is_taken_followed_and_given_back() {
     .unwrap();
     let daemon = uplink.daemon(&[]);
     assert_eq!(filters(&uplink), "2");
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     assert_eq!(uplink.lab.sh(SHOWN), before);
 
     // They take it away while nicety holds it: nothing is put back. And --keep keeps no place of others.
@@ -117,17 +110,12 @@ fn a_limit_is_taken_followed_and_given_back() {
     uplink
         .lab
         .sh("tc qdisc del dev a1 ingress; ip link del theirs");
-    daemon.until("no limit of theirs", |daemon| {
-        daemon
-            .stderr()
-            .contains("what another program had limited it to is gone")
-    });
+    daemon.until_err("what another program had limited it to is gone");
     uplink.lab.sh(&anew(6, 50));
     daemon.until("theirs again", |_| {
         filters(&uplink) == "1" && uplink.lab.sh(SHOWN) != before
     });
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     assert_eq!(state(), raw);
 
     // The port goes: there is nothing to give back.
@@ -138,8 +126,7 @@ fn a_limit_is_taken_followed_and_given_back() {
     uplink.lab.sh("ip link del a1");
     let said = "port a1: its limit of 6mbit of tc went with it and is not given back";
     daemon.until("the port's end", |daemon| daemon.stderr().contains(said));
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     let ifbs = uplink.lab.sh("ip -o link show type ifb | cut -d: -f2");
     assert!(!ifbs.contains(&format!("nicety{index}")), "{ifbs}");
 }
@@ -147,15 +134,11 @@ fn a_limit_is_taken_followed_and_given_back() {
 /// A program may come just when its place is free, and puts its filter beside nicety's: that one alone goes.
 #[test]
 fn a_filter_of_the_same_priority_beside_nicetys_stays() {
-    let _alone = alone();
-    let Some(uplink) = limited("a_filter_of_the_same_priority_beside_nicetys_stays") else {
-        return;
-    };
+    let Some(uplink) = limited() else { return };
     replacing(&uplink);
     uplink.lab.sh("tc qdisc del dev a1 ingress");
     let daemon = uplink.daemon(&[]);
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     uplink
         .lab
         .sh(&THEIRS.lines().last().unwrap().replace("prio 50", "prio 1"));
@@ -172,15 +155,10 @@ fn a_filter_of_the_same_priority_beside_nicetys_stays() {
 
 #[test]
 fn a_limit_that_could_not_be_given_back_is_refused() {
-    let _alone = alone();
-    let test = "a_limit_that_could_not_be_given_back_is_refused";
-    if !root() {
-        println!("SKIP {test}: only root may make an action that belongs to no filter");
+    if !as_root("only root may make an action that belongs to no filter") {
         return;
     }
-    let Some(uplink) = limited(test) else {
-        return;
-    };
+    let Some(uplink) = limited() else { return };
     replacing(&uplink);
     // An action that has a life of its own.
     uplink.lab.sh(
@@ -200,10 +178,7 @@ fn a_limit_that_could_not_be_given_back_is_refused() {
 
 #[test]
 fn a_cap_of_the_policy_counts_in_the_place_of_theirs() {
-    let _alone = alone();
-    let Some(uplink) = limited("a_cap_of_the_policy_counts_in_the_place_of_theirs") else {
-        return;
-    };
+    let Some(uplink) = limited() else { return };
     replacing(&uplink);
     let policy = fs::read_to_string(uplink.path("policy.toml")).unwrap();
     let capped = policy.replace("ports = \"a1\"", "ports = \"a1\"\ncap = \"12mbit\"");
@@ -213,6 +188,5 @@ fn a_cap_of_the_policy_counts_in_the_place_of_theirs() {
     uplink.until(&mut daemon, "the policy's cap", |[a, ..]| {
         (10.0..12.5).contains(&a)
     });
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
 }

@@ -6,10 +6,9 @@ mod campaign;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
-
+use super::campaign::again;
 use super::kernel::Kernel;
-use crate::harness::{Running, alone, root};
+use crate::harness::{root, skip};
 use crate::receive::{Far, ROOTS};
 use crate::uplink::POLICY;
 
@@ -35,10 +34,6 @@ fn between(low: f64, high: f64) -> impl Fn(&[f64]) -> bool {
     move |rates| (low..high).contains(&rates[0])
 }
 
-fn said(daemon: &mut Running, what: &str) {
-    daemon.until(what, |daemon| daemon.stderr().contains(what));
-}
-
 /// What a received in a moment, in bytes: nothing when the port is shut.
 fn comes(far: &Far) -> bool {
     let received = || {
@@ -55,9 +50,7 @@ fn comes(far: &Far) -> bool {
 
 #[test]
 fn what_is_received_is_shared_below_the_limit_of_another_program() {
-    let _alone = alone();
-    let test = "what_is_received_is_shared_below_the_limit_of_another_program";
-    let Some(far) = Far::new(test, &policy("cap", "rx_max = \"8mbit\"")) else {
+    let Some(far) = Far::new(&policy("cap", "rx_max = \"8mbit\"")) else {
         return;
     };
     far.sh(BUCKET);
@@ -66,7 +59,7 @@ fn what_is_received_is_shared_below_the_limit_of_another_program() {
     let flood = far.paced(1);
     far.until(&mut daemon, "their limit", between(2.5, 3.1));
     let line = "port a1, receiving: tc limits it to 3mbit; it shares below that";
-    said(&mut daemon, line);
+    daemon.until_err(line);
     let roots = far.sh(ROOTS);
     assert!(roots.contains("qdisc tbf 1: "), "{roots}");
     let below = far.sh("tc qdisc show dev a1");
@@ -75,14 +68,13 @@ fn what_is_received_is_shared_below_the_limit_of_another_program() {
     // They change it in its place, and make another one in two steps.
     far.sh("tc qdisc change dev a1 root handle 1: tbf rate 5mbit burst 16kb limit 64kb");
     far.until(&mut daemon, "their higher limit", between(4.2, 5.1));
-    far.sh(&format!("{CLEAR}; set -e; {CLASS}; {LEAF}"));
+    far.sh(&again(&format!("{CLEAR}; set -e; {CLASS}; {LEAF}")));
     far.until(&mut daemon, "their class", between(3.3, 4.1));
     let below = || far.sh("tc qdisc show dev a1").contains("6e63: parent 1:1 ");
     daemon.until("a bucket below it", |_| below());
 
     // Killed: both are there, and their leaf comes back.
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     assert!(below());
     let classes = "tc class show dev a1 | grep -v 6e63:1";
     far.uplink.police(&["restore"]).run().assert_code(0);
@@ -99,16 +91,12 @@ fn what_is_received_is_shared_below_the_limit_of_another_program() {
     let mut daemon = far.uplink.daemon(&[]);
     far.until(&mut daemon, "their class again", between(3.3, 4.1));
     far.sh(CLEAR);
-    said(
-        &mut daemon,
-        "port a1, receiving: what another program had limited it to is gone",
-    );
+    daemon.until_err("port a1, receiving: what another program had limited it to is gone");
     far.until(&mut daemon, "the policy's limit", between(6.5, 8.1));
     // As before, below which a bucket makes its own again.
-    far.sh(&format!("tc qdisc del dev a1 root 2>/dev/null; {BUCKET}"));
+    far.sh(&again(&format!("{CLEAR}; {BUCKET}")));
     far.until(&mut daemon, "theirs as before", between(2.5, 3.1));
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     assert_eq!(far.sh(SHOWN), before);
     assert!(comes(&far));
     drop(flood);
@@ -116,11 +104,9 @@ fn what_is_received_is_shared_below_the_limit_of_another_program() {
 
 #[test]
 fn what_is_received_is_limited_in_the_place_of_theirs_until_it_is_given_back() {
-    let _alone = alone();
-    let test = "what_is_received_is_limited_in_the_place_of_theirs_until_it_is_given_back";
     // A guarantee alone: theirs is the most.
     let keys = "rx_guarantee = \"1mbit\"";
-    let Some(far) = Far::new(test, &policy("replace", keys)) else {
+    let Some(far) = Far::new(&policy("replace", keys)) else {
         return;
     };
     far.sh(&format!("{CLASS}; {LEAF}"));
@@ -131,22 +117,20 @@ fn what_is_received_is_limited_in_the_place_of_theirs_until_it_is_given_back() {
     let flood = far.paced(1);
     far.until(&mut daemon, "their limit", between(3.3, 4.1));
     let line = "port a1, receiving: tc limited it to 4mbit; nicety does that now and gives it back at the end";
-    said(&mut daemon, line);
+    daemon.until_err(line);
     // One owner.
     let now = far.sh("tc qdisc show dev a1");
     assert!(
         now.contains("tbf 6e63: root") && !now.contains("htb"),
         "{now}"
     );
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     assert_eq!(state(), before);
 
     // Killed: by hand, and by the next start.
     for by_hand in [true, false] {
         let daemon = far.uplink.daemon(&[]);
-        daemon.signal(Signal::KILL);
-        daemon.wait();
+        daemon.kill();
         assert_ne!(state(), before);
         if by_hand {
             let restored = far.uplink.police(&["restore", "--json"]).run();
@@ -160,12 +144,11 @@ fn what_is_received_is_limited_in_the_place_of_theirs_until_it_is_given_back() {
     // Which knows what was there without seeing it. They set another one, which counts then.
     let mut daemon = far.uplink.daemon(&[]);
     far.until(&mut daemon, "what was noted", between(3.3, 4.1));
-    far.sh(&format!("{CLEAR}; {BUCKET}"));
+    far.sh(&again(&format!("{CLEAR}; {BUCKET}")));
     far.until(&mut daemon, "their new limit", between(2.5, 3.1));
     let ours = || far.sh("tc qdisc show dev a1").contains("6e63: root");
     daemon.until("one owner", |_| ours());
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     assert!(
         far.sh(ROOTS).contains("tbf 1: root refcnt"),
         "{}",
@@ -188,14 +171,10 @@ const CAME: &str = "cat /proc/net/dev | grep x0: | tr -s ' ' | cut -d' ' -f3";
 
 #[test]
 fn what_a_macvtap_sends_is_limited_below_theirs_and_in_its_place() {
-    let _alone = alone();
-    let test = "what_a_macvtap_sends_is_limited_below_theirs_and_in_its_place";
-    let Some(far) = Far::new(test, "") else {
-        return;
-    };
+    let Some(far) = Far::new("") else { return };
     let made = far.sh(&format!("({MACVTAP}) 2>&1 && echo made || true"));
     if !made.ends_with("made\n") {
-        println!("SKIP {test}: this kernel has no macvtap: {made}");
+        skip(format_args!("this kernel has no macvtap: {made}"));
         return;
     }
     let shown = || far.sh("tc qdisc show dev mv; tc class show dev mv");
@@ -231,15 +210,14 @@ fn what_a_macvtap_sends_is_limited_below_theirs_and_in_its_place() {
                 "port mv: tc limited it to 3mbit; nicety does that now and gives it back at the end"
             }
         };
-        daemon.until(said, |daemon| daemon.stderr().contains(said));
+        daemon.until_err(said);
         let (bytes, seconds) = flooded();
         let most = mbit * 1e6 / 8.0 * seconds + 2.0 * 163_840.0;
         assert!(
             bytes > 100_000 && (bytes as f64) < most,
             "{bytes} in {seconds} s"
         );
-        daemon.signal(Signal::KILL);
-        daemon.wait();
+        daemon.kill();
         assert!(shown().contains("6e63:"));
         far.uplink.police(&["restore"]).run().assert_code(0);
         assert_eq!(shown(), before);
@@ -250,9 +228,7 @@ fn what_a_macvtap_sends_is_limited_below_theirs_and_in_its_place() {
 /// libvirt makes the roots of its taps so that nothing waits there: no limit, and as it was in the end.
 #[test]
 fn a_root_where_nothing_waits_is_taken_and_is_so_again() {
-    let _alone = alone();
-    let test = "a_root_where_nothing_waits_is_taken_and_is_so_again";
-    let Some(far) = Far::new(test, &policy("refuse", "rx_max = \"8mbit\"")) else {
+    let Some(far) = Far::new(&policy("refuse", "rx_max = \"8mbit\"")) else {
         return;
     };
     far.sh("tc qdisc add dev a1 root noqueue");
@@ -262,13 +238,11 @@ fn a_root_where_nothing_waits_is_taken_and_is_so_again() {
         assert!(root().contains("tbf 6e63: "), "{}", root());
         match by_hand {
             true => {
-                daemon.signal(Signal::KILL);
-                daemon.wait();
+                daemon.kill();
                 far.uplink.police(&["restore"]).run().assert_code(0);
             }
             false => {
-                daemon.signal(Signal::TERM);
-                daemon.wait().assert_code(0);
+                daemon.stop();
             }
         }
         assert!(root().contains("noqueue 8"), "{}", root());

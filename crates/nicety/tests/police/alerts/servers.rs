@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use nicety_host::child;
 use nicety_netdev::netns::NetNs;
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::quick;
 use super::web::{Message, Receiver, get};
+use crate::harness::{Ends, has};
 
 const RULES: &str = include_str!("../../../../../packaging/alerts/nicety.rules.yml");
 const ROUTES: &str = include_str!("../../../../../packaging/alerts/alertmanager.yml");
@@ -42,18 +43,9 @@ scrape_configs:
 /// pass: `active`, `suppressed`.
 pub type Alerts = BTreeMap<String, String>;
 
-/// Killed when dropped.
 struct Server {
-    child: Child,
+    _program: Ends,
     log: PathBuf,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Fails only when it has ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Server {
@@ -71,8 +63,10 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(file.try_clone().unwrap())
             .stderr(file);
-        let child = child::spawn(command).unwrap();
-        Self { child, log }
+        Self {
+            _program: Ends(child::spawn(command).unwrap()),
+            log,
+        }
     }
 
     fn log(&self) -> String {
@@ -93,11 +87,6 @@ pub struct Servers {
 pub fn alertmanager() -> Option<&'static str> {
     let names = ["prometheus-alertmanager", "alertmanager"];
     names.into_iter().find(|name| has(name))
-}
-
-pub fn has(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
 impl Servers {

@@ -16,7 +16,7 @@ use crate::harness::{Call, Ended, Running, nicety};
 use crate::sender::Sender;
 
 /// How long anything is waited for.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 
 const QUIET: &str =
     "for all in all default; do echo 1 > /proc/sys/net/ipv6/conf/$all/disable_ipv6; done\n";

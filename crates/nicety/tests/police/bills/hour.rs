@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{bill, carried, periods, sums};
-use crate::harness::alone;
+use super::{bill, carried, sums};
 use crate::uplink::{POLICY, Uplink};
 
 fn number(name: &str, usual: u64) -> u64 {
@@ -16,11 +15,7 @@ fn number(name: &str, usual: u64) -> u64 {
 #[test]
 #[ignore = "takes an hour; make faults-bills"]
 fn an_hour_is_billed_as_the_uplink_has_carried_it() {
-    let _alone = alone();
-    let test = "an_hour_is_billed_as_the_uplink_has_carried_it";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
+    let Some(uplink) = Uplink::new() else { return };
     let lasts = Duration::from_secs(number("NICETY_HOUR_S", 3_600));
     let seed = number("NICETY_FAULTS_SEED", 1);
     let mut random = fastrand::Rng::with_seed(seed);
@@ -32,7 +27,7 @@ fn an_hour_is_billed_as_the_uplink_has_carried_it() {
     // What the uplink drops would have been billed.
     uplink.lab.sh("tc qdisc del dev u1 root");
     let mut daemon = uplink.daemon_with(&["--absent-ok"], |call| call.limit(2 * lasts));
-    periods(&uplink, &mut daemon, 2);
+    uplink.periods(&mut daemon, 2);
     let begin = carried(&uplink);
     let senders =
         [("a", 80), ("b", 50), ("c", 20)].map(|(tenant, count)| uplink.steady(tenant, count));
@@ -55,9 +50,8 @@ fn an_hour_is_billed_as_the_uplink_has_carried_it() {
     }
     drop(senders);
     std::thread::sleep(Duration::from_secs(2));
-    periods(&uplink, &mut daemon, 2);
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    uplink.periods(&mut daemon, 2);
+    daemon.stop();
     let truth = carried(&uplink) - begin;
     let [bytes, unseen] = sums(&bill(&uplink, &[]));
     let lacks = 100.0 * (truth as f64 - bytes as f64) / truth as f64;

@@ -2,11 +2,10 @@
 
 use std::fs;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{bill, periods};
-use crate::harness::alone;
+use super::bill;
+use crate::harness::me;
 use crate::server::Server;
 use crate::uplink::{POLICY, Uplink};
 
@@ -40,12 +39,8 @@ fn assert_same(uplink: &Uplink, server: &Server) -> u64 {
 
 #[test]
 fn samples_arrive_once_though_the_server_was_away() {
-    let _alone = alone();
-    let test = "samples_arrive_once_though_the_server_was_away";
-    let Some(uplink) = Uplink::new(test) else {
-        return;
-    };
-    let Some(mut server) = Server::start(test) else {
+    let Some(uplink) = Uplink::new() else { return };
+    let Some(mut server) = Server::start(&me()) else {
         return;
     };
     server.database("bills");
@@ -58,9 +53,8 @@ fn samples_arrive_once_though_the_server_was_away() {
 
     // A stop sends what there is.
     let mut daemon = uplink.daemon(&[]);
-    periods(&uplink, &mut daemon, 3);
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    uplink.periods(&mut daemon, 3);
+    daemon.stop();
     let first = assert_same(&uplink, &server);
     assert!(first > 0);
 
@@ -72,13 +66,11 @@ fn samples_arrive_once_though_the_server_was_away() {
         said.contains("bills: cannot reach the store postgres://")
             && said.contains("; samples are kept here and sent later\n")
     });
-    periods(&uplink, &mut daemon, 2);
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    uplink.periods(&mut daemon, 2);
+    daemon.kill();
     let mut daemon = uplink.daemon(&[]);
-    periods(&uplink, &mut daemon, 2);
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    uplink.periods(&mut daemon, 2);
+    daemon.stop();
 
     // It is back: the next daemon sends what waits, before it has anything of its own to send.
     server.again();
@@ -91,8 +83,7 @@ fn samples_arrive_once_though_the_server_was_away() {
     // It dies in the middle, and comes back within the patience of the daemon.
     server.crash();
     server.again();
-    periods(&uplink, &mut daemon, 2);
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    uplink.periods(&mut daemon, 2);
+    daemon.stop();
     assert!(assert_same(&uplink, &server) > first);
 }

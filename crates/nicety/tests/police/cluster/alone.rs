@@ -4,13 +4,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use nicety_testkit::etcd::{Etcd, Options};
-use rustix::process::Signal;
 use serde_json::Value;
 
-use super::stage::Host;
+use super::stage::{Host, etcd};
 use super::{NUMBERS, POLICY, SAFE};
-use crate::harness::{alone, nicety, root};
+use crate::harness::{as_root, nicety};
 
 /// What the leader keeps free for the two hosts that it does not know, and what is left for this one, in Mbit/s.
 const GRANT: f64 = super::TOTAL - 2.0 * SAFE;
@@ -55,28 +53,13 @@ fn guards(host: &Host) -> usize {
 
 #[test]
 fn a_host_begins_without_etcd_and_its_guard_outlives_it() {
-    const NAME: &str = "a_host_begins_without_etcd_and_its_guard_outlives_it";
-    let _alone = alone();
-    if !root() {
-        println!("SKIP {NAME}: only root may join the namespace of a host");
+    if !as_root("only root may join the namespace of a host") {
         return;
     }
-    let options = Options {
-        members: 1,
-        ..Options::default()
-    };
-    let mut etcd = match Etcd::start(options) {
-        Ok(etcd) => etcd,
-        Err(skip) => {
-            println!("SKIP {NAME}: {}", skip.0);
-            return;
-        }
-    };
+    let Some(mut etcd) = etcd(1) else { return };
     let dir = tempfile::tempdir().unwrap();
     let policy = POLICY.replace("ENDPOINTS", &format!("{:?}", etcd.endpoints()));
     fs::write(dir.path().join("policy.toml"), policy).unwrap();
-    etcd.told(&["put", "/test/schema", "nicety cluster 1"])
-        .unwrap();
     etcd.kill(0);
 
     // It shares its link all the same, says what is wrong and what to do, once, and tries again.
@@ -89,7 +72,10 @@ fn a_host_begins_without_etcd_and_its_guard_outlives_it() {
     until(&host, "a line about etcd", |host| {
         host.said().contains("cannot reach etcd")
     });
-    std::thread::sleep(Duration::from_secs(2));
+    let first = host.periods();
+    until(&host, "ten periods more", |host| {
+        host.periods() > first + 10
+    });
     let said = host.said();
     let lines: Vec<&str> = said.lines().filter(|line| line.contains("etcd")).collect();
     assert_eq!(lines.len(), 1, "{said}");
@@ -97,8 +83,7 @@ fn a_host_begins_without_etcd_and_its_guard_outlives_it() {
     etcd.run(0).unwrap();
     until(&host, "a grant once etcd is there", is_granted);
     let daemon = host.daemon.take().unwrap();
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     recorded(&record);
 
     // Two reloads in one period: the second comes before the first has been carried out.
@@ -113,8 +98,7 @@ fn a_host_begins_without_etcd_and_its_guard_outlives_it() {
 
     // The daemon is killed: its guard lowers the port when the grant's time is over, and ends.
     let daemon = host.daemon.take().unwrap();
-    daemon.signal(Signal::KILL);
-    daemon.wait();
+    daemon.kill();
     assert_eq!(guards(&host), 1);
     until(&host, "the guard alone", is_safe);
     until(&host, "the guard's end", |host| guards(host) == 0);
@@ -122,16 +106,14 @@ fn a_host_begins_without_etcd_and_its_guard_outlives_it() {
     host.start(dir.path());
     until(&host, "a grant for the next daemon", is_granted);
     let daemon = host.daemon.take().unwrap();
-    daemon.signal(Signal::TERM);
-    daemon.wait().assert_code(0);
+    daemon.stop();
     until(&host, "no guard", |host| guards(host) == 0);
 }
 
 /// The record has what the cluster gave, from nothing to a grant.
 fn recorded(record: &std::path::Path) {
     let ended = nicety(["report", record.to_str().unwrap(), "--json"]).run();
-    ended.assert_code(0);
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = ended.json();
     let periods = report["periods"].as_array().unwrap();
     let stands: Vec<&str> = periods
         .iter()

@@ -4,14 +4,14 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use nicety_host::child;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{Call, Running, nicety, own_mounts, root};
+use crate::harness::{Call, Ends, Running, as_root, nicety, own_mounts, ready, skip, words};
 use crate::lab::said;
 
 /// Everything that libvirtd keeps is in DIR or in memory. It wants a user, whom Debian's package of its services
@@ -51,50 +51,33 @@ const START: &str =
     "/usr/sbin/libvirtd --config /etc/libvirt/libvirtd.conf --pid-file /run/libvirtd.pid &";
 
 pub struct Host {
-    holder: Child,
+    holder: Ends,
     pub dir: TempDir,
 }
 
 /// libvirtd and its machines, in a process namespace; all end when it is dropped.
 pub struct Libvirt<'a> {
     host: &'a Host,
-    init: Child,
+    /// Its child, the first process of the machines, is killed with it.
+    _init: Ends,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
 }
 
 impl Host {
-    pub fn new(test: &str) -> Option<Self> {
-        if !root() {
-            println!("SKIP {test}: needs root");
-            return None;
-        }
-        if !own_mounts(test) {
+    pub fn new() -> Option<Self> {
+        if !as_root("needs root") || !own_mounts() {
             return None;
         }
         let dir = tempfile::tempdir().unwrap();
         let setup = MOUNTS.replace("DIR", dir.path().to_str().unwrap());
         let mut holder = Command::new("unshare");
         holder
-            .args([
-                "-n",
-                "-m",
-                "setpriv",
-                "--pdeathsig",
-                "KILL",
-                "sh",
-                "-c",
-                &setup,
-            ])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        let mut holder = child::spawn(holder).unwrap();
-        let mut said = String::new();
-        let stdout = holder.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut said).unwrap();
-        let host = Self { holder, dir };
-        assert_eq!(said, "ready\n", "the host's setup failed");
-        Some(host)
+            .args(words("-n -m setpriv --pdeathsig KILL sh -c"))
+            .arg(&setup)
+            .stdin(Stdio::null());
+        let holder = ready(holder);
+        Some(Self { holder, dir })
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -103,22 +86,12 @@ impl Host {
 
     /// The process whose namespaces it is.
     pub fn id(&self) -> u32 {
-        self.holder.id()
+        self.holder.0.id()
     }
 
     pub fn enter(&self) -> Vec<String> {
-        let pid = self.holder.id().to_string();
-        let words = [
-            "nsenter",
-            "-t",
-            &pid,
-            "-n",
-            "-m",
-            "setpriv",
-            "--pdeathsig",
-            "KILL",
-        ];
-        words.map(str::to_owned).to_vec()
+        let line = format!("nsenter -t {} -n -m setpriv --pdeathsig KILL", self.id());
+        words(&line).into_iter().map(str::to_owned).collect()
     }
 
     pub fn inside(&self, call: Call) -> Call {
@@ -144,17 +117,15 @@ impl Host {
         let file = self.path("policy.toml");
         fs::write(&file, policy).unwrap();
         let call = self.police(&["run", file.to_str().unwrap()]);
-        let mut running = change(call.limit(Duration::from_secs(120))).start();
+        let mut running = change(call.limit(Duration::from_secs(600))).start();
         let state = self.path("state/state.json");
         running.until("the first period", |_| state.exists());
         running
     }
 
-    /// What the daemon tells.
+    /// What the daemon tells, as `police status --json` shows it.
     pub fn status(&self) -> Value {
-        let ended = self.police(&["status", "--json"]).run();
-        ended.assert_code(0);
-        serde_json::from_str(&ended.stdout).unwrap()
+        serde_json::from_slice(&fs::read(self.path("state/state.json")).unwrap()).unwrap()
     }
 
     /// What a port of the policy is, and its limit; empty and 0 for none.
@@ -174,16 +145,8 @@ impl Host {
     }
 }
 
-impl Drop for Host {
-    fn drop(&mut self) {
-        // Fails only when it has ended.
-        let _ = self.holder.kill();
-        let _ = self.holder.wait();
-    }
-}
-
 impl<'a> Libvirt<'a> {
-    pub fn new(test: &str, host: &'a Host) -> Option<Self> {
+    pub fn new(host: &'a Host) -> Option<Self> {
         for file in [
             LIBVIRTD,
             "/usr/bin/virsh",
@@ -192,33 +155,26 @@ impl<'a> Libvirt<'a> {
             "/dev/net/tun",
         ] {
             if !Path::new(file).exists() {
-                println!(
-                    "SKIP {test}: there is no {file}; apt install libvirt-daemon libvirt-daemon-driver-qemu \
+                skip(format_args!(
+                    "there is no {file}; apt install libvirt-daemon libvirt-daemon-driver-qemu \
                      libvirt-clients qemu-system-x86"
-                );
+                ));
                 return None;
             }
         }
         let enter = host.enter();
         let mut init = Command::new(&enter[0]);
         init.args(&enter[1..])
-            .args([
-                "unshare",
-                "-m",
-                "-p",
-                "--fork",
-                "--mount-proc",
-                "--kill-child=KILL",
-            ])
+            .args(words("unshare -m -p --fork --mount-proc --kill-child=KILL"))
             .args(["bash", "-c", INIT])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        let mut init = child::spawn(init).unwrap();
-        let (to, from) = (init.stdin.take().unwrap(), init.stdout.take().unwrap());
+        let mut init = Ends(child::spawn(init).unwrap());
+        let (to, from) = (init.0.stdin.take().unwrap(), init.0.stdout.take().unwrap());
         let from = BufReader::new(from);
         let mut libvirt = Self {
             host,
-            init,
+            _init: init,
             to,
             from,
         };
@@ -267,13 +223,5 @@ impl<'a> Libvirt<'a> {
         );
         fs::write(&file, xml).unwrap();
         self.virsh(&format!("define {}", file.display()));
-    }
-}
-
-impl Drop for Libvirt<'_> {
-    fn drop(&mut self) {
-        // Its child, the first process of the machines, is killed with it.
-        let _ = self.init.kill();
-        let _ = self.init.wait();
     }
 }

@@ -99,7 +99,7 @@ fn what_is_no_nic_is_named_with_those_there_are() {
     assert_eq!(
         machine.message("0000:00:1f.0"),
         format!(
-            "0000:00:1f.0 is no Ethernet controller (class 0x060100); write addresses of NICs: {NIC}, {OTHER}"
+            "0000:00:1f.0 is not an Ethernet controller (class 0x060100); write addresses of NICs: {NIC}, {OTHER}"
         )
     );
 }

@@ -114,17 +114,15 @@ fn what_is_not_ours_is_counted_and_named_until_it_is_gone() {
         put("ledger", b"17", 0),
     ]);
     let named: Vec<&str> = view.garbage().keys().map(String::as_str).collect();
-    assert_eq!(
-        named,
-        [
-            "grant/a",
-            "ledger",
-            "member/a",
-            "member/a/b",
-            "odd",
-            "schema"
-        ]
-    );
+    let all = [
+        "grant/a",
+        "ledger",
+        "member/a",
+        "member/a/b",
+        "odd",
+        "schema",
+    ];
+    assert_eq!(named, all);
     assert_eq!(view.garbage()["grant/a"], WireError::Newer(9));
     assert!(view.ledger().is_err());
     // The host is alive although nobody can read what it says.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use nicety_names::{Found, Name};
+use nicety_police::names::{Found, Name};
 
 use super::{Asker, Trouble, attachments, database, described, listed, proxmox};
 
@@ -58,7 +58,9 @@ fn domains() -> Result<Names, Trouble> {
 }
 
 fn proxmox_guests(root: &Path, ports: &BTreeSet<&str>) -> Result<Names, Trouble> {
-    let named = ports.iter().filter_map(|port| nicety_names::named(port));
+    let named = ports
+        .iter()
+        .filter_map(|port| nicety_police::names::named(port));
     let found = proxmox(root, &named.collect())?;
     let named = found.into_iter().filter_map(|(name, found)| match found {
         Found::Interface(interface) => Some((interface, name)),
@@ -89,7 +91,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../names/tests/cni/cbr0-6f2a-eth0"
+            "/../police/tests/cni/cbr0-6f2a-eth0"
         );
         std::fs::copy(file, dir.path().join("one")).unwrap();
         let names = pods(dir.path()).unwrap();

@@ -9,7 +9,7 @@ fn names(all: &[&str]) -> BTreeSet<Name> {
 /// The recorded files, copied: a checkout may be another user's.
 fn copied(from: &str, to: &Path) {
     let from = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../names/tests")
+        .join("../police/tests")
         .join(from);
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

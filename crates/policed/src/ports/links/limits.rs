@@ -43,13 +43,16 @@ impl Links {
     ) -> Result<(), NetError> {
         let to = (limit.shape(), limit.burst);
         match self.theirs.root(port) {
-            Root::Adopted(adopted) => match adopted.under.filter(|_| !self.theirs.replaces(port)) {
-                Some(under) => self.shapers.set_root_below(name, survey, to, under)?,
-                None => {
-                    let theirs = adopted.record();
-                    self.shapers.set_root_replacing(name, survey, to, &theirs)?;
+            Root::Adopted(adopted) => {
+                let theirs = adopted.record();
+                match adopted.under.filter(|_| !self.theirs.replaces(port)) {
+                    Some(under) => {
+                        self.shapers
+                            .set_root_below(name, survey, to, (&theirs, under))?
+                    }
+                    None => self.shapers.set_root_replacing(name, survey, to, &theirs)?,
                 }
-            },
+            }
             _ => otherwise(&self.shapers)?,
         }
         if let Some(face) = survey.face(name) {

@@ -31,7 +31,7 @@ impl Links {
             return Snapshot::without(Place::Gone);
         };
         let Ok(found) = self.shapers.limit_of(face, survey) else {
-            let why = format!("{name} is no tap, veth or macvtap; see nicety vf list");
+            let why = format!("{name} is not a tap, veth or macvtap; see nicety port list");
             return Snapshot::without(Place::Unfit(why));
         };
         let root = (face.kind == MACVTAP).then(|| self.theirs.root(port));

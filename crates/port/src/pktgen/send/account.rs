@@ -3,6 +3,7 @@
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::qdisc;
 
+use super::super::cannot_send;
 use super::super::control::Control;
 use super::super::text::Tally;
 use super::{Loaded, PktgenPort};
@@ -42,7 +43,7 @@ impl Run<'_> {
 
     /// pktgen runs, and none of its frames comes by.
     pub(super) fn silent(&self) -> PortError {
-        PortError::pktgen(
+        cannot_send(
             self.name(),
             "none of its frames reached nicety's tc program: is the link up, and is there another \
              program on the way out (bpftool net)?",
@@ -51,7 +52,7 @@ impl Run<'_> {
 
     /// Frames that the port's queueing discipline has dropped so far.
     pub(super) fn queued_out(&self) -> Result<u64, PortError> {
-        let refused = |error: NetError| PortError::pktgen(self.name(), error.to_string());
+        let refused = |error: NetError| cannot_send(self.name(), error.to_string());
         let learner = self.port.learner.as_ref();
         let index = learner.map_or(0, |learner| learner.socket.index());
         let all = qdisc::list(self.control.ns()).map_err(refused)?;
@@ -67,10 +68,10 @@ impl Run<'_> {
         let lateness = lateness.map_err(|source| PortError::new(self.name(), source))?;
         if !tally.is_ok() {
             let why = format!("it did not run: {}", tally.result);
-            return Err(PortError::pktgen(self.name(), why));
+            return Err(cannot_send(self.name(), why));
         }
         if !sent.ready && tally.sent > 0 {
-            return Err(PortError::pktgen(
+            return Err(cannot_send(
                 self.name(),
                 format!(
                     "{} of its frames went out without being stamped: something before nicety's \

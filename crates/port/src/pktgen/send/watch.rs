@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::super::cannot_send;
 use super::PktgenSenders;
 use super::account::Run;
 use crate::clock::monotonic_ns;
@@ -37,7 +38,7 @@ impl PktgenSenders {
                 let done = starter.join();
                 let done = done.map_err(|_| PortError::new(self.name(), PortFault::Worker))?;
                 done.map_err(|error| {
-                    PortError::pktgen(self.name(), format!("cannot start it: {error}"))
+                    cannot_send(self.name(), format!("cannot start it: {error}"))
                 })?;
             }
             watched

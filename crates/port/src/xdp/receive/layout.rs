@@ -100,43 +100,20 @@ mod tests {
         let Some([receive]) = btf::of("places_are_those_of_the_program", [object::RECEIVE]) else {
             return;
         };
+        #[rustfmt::skip]
         let structs: [(&str, usize, Places); 3] = [
-            (
-                "cpu_counts",
-                cpu::WORDS,
-                &[
-                    ("received", cpu::RECEIVED),
-                    ("corrupt", cpu::CORRUPT),
-                    ("foreign", cpu::FOREIGN),
-                    ("clock_errors", cpu::CLOCK_ERRORS),
-                    ("latency_sum", cpu::LATENCY_SUM),
-                    ("latency_max", cpu::LATENCY_MAX),
-                    ("latency_min_complement", cpu::LATENCY_MIN_COMPLEMENT),
-                    ("latency", cpu::LATENCY),
-                ],
-            ),
-            (
-                "stream_counts",
-                stream::WORDS,
-                &[
-                    ("duplicate", stream::DUPLICATE),
-                    ("impossible", stream::IMPOSSIBLE),
-                ],
-            ),
-            (
-                "lane",
-                lane::WORDS,
-                &[
-                    ("arrivals", lane::ARRIVALS),
-                    ("reordered", lane::REORDERED),
-                    ("extent_max", lane::EXTENT_MAX),
-                    ("extent_open", lane::EXTENT_OPEN),
-                    ("run", lane::RUN),
-                    ("runs", lane::RUNS),
-                    ("run_longest", lane::RUN_LONGEST),
-                    ("run_log2", lane::RUN_LOG2),
-                ],
-            ),
+            ("cpu_counts", cpu::WORDS, &[
+                ("received", cpu::RECEIVED), ("corrupt", cpu::CORRUPT), ("foreign", cpu::FOREIGN),
+                ("clock_errors", cpu::CLOCK_ERRORS), ("latency_sum", cpu::LATENCY_SUM),
+                ("latency_max", cpu::LATENCY_MAX), ("latency_min_complement", cpu::LATENCY_MIN_COMPLEMENT),
+                ("latency", cpu::LATENCY),
+            ]),
+            ("stream_counts", stream::WORDS, &[("duplicate", stream::DUPLICATE), ("impossible", stream::IMPOSSIBLE)]),
+            ("lane", lane::WORDS, &[
+                ("arrivals", lane::ARRIVALS), ("reordered", lane::REORDERED), ("extent_max", lane::EXTENT_MAX),
+                ("extent_open", lane::EXTENT_OPEN), ("run", lane::RUN), ("runs", lane::RUNS),
+                ("run_longest", lane::RUN_LONGEST), ("run_log2", lane::RUN_LOG2),
+            ]),
         ];
         for (name, words, places) in structs {
             let layout = receive.layout(name);

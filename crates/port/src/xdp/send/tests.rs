@@ -1,6 +1,7 @@
 //! Real frames on a veth pair, counted by the kernel. Needs root.
 
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use nicety_model::FrameSize;
@@ -102,6 +103,18 @@ impl Stage {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// Does something when frames of a trial have arrived.
+fn amid_frames(path: &DirectPath, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    let port = path.ports()[1].clone();
+    std::thread::spawn(move || {
+        let links = Links::open(&port.ns).unwrap();
+        while links.get(&port.name).unwrap().counters.rx_packets < 100 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        work();
+    })
 }
 
 /// Frames at a rate, with as much time as a busy machine may take.
@@ -262,10 +275,7 @@ fn a_long_trial_stops_when_asked() {
     };
     let flag = Arc::new(AtomicBool::new(false));
     let stop = Stop::shared(flag.clone());
-    let stopper = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(200));
-        flag.store(true, Ordering::Relaxed);
-    });
+    let stopper = amid_frames(&stage.path, move || flag.store(true, Ordering::Relaxed));
     // An hour: the test's time limit is the assertion.
     let (sending, arrived) = stage
         .run(&job(1, Fps(10_000.0), 36_000_000), &stop)
@@ -283,8 +293,7 @@ fn a_port_that_goes_down_ends_the_trial() {
             return;
         };
         let port = stage.path.ports()[side].clone();
-        let downer = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(100));
+        let downer = amid_frames(&stage.path, move || {
             let down = LinkChange {
                 up: Some(false),
                 ..LinkChange::default()

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use nicety_model::vf::{PortCounters, VfReport};
 
+use crate::vf::seen::seen;
+
 /// Samples that are kept.
 pub const KEPT: usize = 40;
 
@@ -26,15 +28,8 @@ impl History {
     /// Takes a sample; what is not in it is forgotten.
     pub fn take(&mut self, report: &VfReport) {
         let mut named: BTreeMap<String, &PortCounters> = BTreeMap::new();
-        for nic in &report.nics {
-            for f in &nic.functions {
-                let counters = f.counters.as_ref();
-                named.extend(counters.map(|c| (function(&nic.interface, f.vf), c)));
-            }
-        }
-        for port in &report.ports {
-            let counters = port.counters.as_ref();
-            named.extend(counters.map(|c| (port.interface.clone(), c)));
+        for port in seen(report) {
+            named.extend(port.counters.map(|c| (port.name, c)));
         }
         self.0.retain(|name, _| named.contains_key(name));
         for (name, counters) in named {
@@ -83,9 +78,4 @@ impl One {
         }
         self.total = total;
     }
-}
-
-/// How a function is named.
-pub fn function(nic: &str, vf: u32) -> String {
-    format!("{nic} vf {vf}")
 }

@@ -101,13 +101,13 @@ fn the_last_of_many_functions_can_be_reached() {
     let mut view = View::default();
     let first = drawn(&mut view, ASCII_LOOK, (80, 24));
     assert!(
-        first.contains("eth0 vf 0 ") && !first.contains("tap0"),
+        first.contains("eth0/vf0 ") && !first.contains("tap0"),
         "{first}"
     );
     view.press(Pressed::End);
     let last = drawn(&mut view, ASCII_LOOK, (80, 24));
     assert!(
-        last.contains("tap0") && !last.contains("eth0 vf 0 "),
+        last.contains("tap0") && !last.contains("eth0/vf0 "),
         "{last}"
     );
     assert!(last.contains(" of 65"), "{last}");
@@ -126,7 +126,7 @@ fn drops_count_from_the_first_sample() {
     assert_eq!(take(&mut history, 1007), Some(7));
     // A new driver counts from 0.
     assert_eq!(take(&mut history, 2), Some(9));
-    assert_eq!(history.dropped("eth0 vf 5"), None);
+    assert_eq!(history.dropped("eth0/vf5"), None);
 }
 
 #[test]
