@@ -1,7 +1,5 @@
 //! What the user asks of a view: keys, and signals that come by the terminal.
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -135,44 +133,20 @@ impl Events {
             std::thread::sleep(at_most);
             return None;
         }
-        match event_within(at_most) {
-            Some(false) => None,
-            Some(true) => match event::read() {
+        match event::poll(at_most) {
+            Ok(false) => None,
+            Ok(true) => match event::read() {
                 Ok(Event::Key(key)) => known(key).map(Asked::Key),
                 Ok(Event::Resize(..)) => Some(Asked::Redraw),
                 _ => None,
             },
-            None => {
+            // The terminal has gone.
+            Err(_) => {
                 self.keys = false;
                 None
             }
         }
     }
-}
-
-/// Whether there is an event within this time; `None` when there can be none any more. crossterm reads without
-/// end from a terminal that has gone, so it is asked only while there is one.
-fn event_within(at_most: Duration) -> Option<bool> {
-    let now = || event::poll(Duration::ZERO).ok();
-    readable(Duration::ZERO)?;
-    match now()? {
-        false if readable(at_most)? => now(),
-        waits => Some(waits),
-    }
-}
-
-/// Whether the terminal has bytes within this time; `None` when it has gone.
-fn readable(at_most: Duration) -> Option<bool> {
-    let stdin = std::io::stdin();
-    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
-    let at_most = Timespec::try_from(at_most).ok()?;
-    match rustix::event::poll(&mut terminal, Some(&at_most)) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(_) => return None,
-    }
-    let seen = terminal[0].revents();
-    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    (!seen.intersects(gone)).then(|| seen.contains(PollFlags::IN))
 }
 
 impl Drop for Events {

@@ -53,7 +53,8 @@ pub fn keys() -> bool {
     let mut modes = found.clone();
     // ISIG and OPOST stay: Ctrl-C and Ctrl-Z are signals, and a newline returns to the first column.
     modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    // A read returns with what is there: half a key's bytes keep nobody waiting for the rest.
+    modes.special_codes[SpecialCodeIndex::VMIN] = 0;
     modes.special_codes[SpecialCodeIndex::VTIME] = 0;
     if tcsetattr(&input, OptionalActions::Now, &modes).is_err() {
         return false;

@@ -180,6 +180,23 @@ fn a_watch_follows_the_size_of_its_terminal() {
 }
 
 #[test]
+fn a_key_that_comes_with_a_new_size_is_heard() {
+    let dir = tempfile::tempdir().unwrap();
+    let command = between(&format!("{NICETY} port list --watch=200ms"));
+    let Some(tmux) = Tmux::start(dir.path(), (80, 24), &command) else {
+        return;
+    };
+    tmux.until("view", |screen| screen.contains("q quit"));
+    for turn in 1..=60 {
+        let odd = turn % 2 == 1;
+        tmux.resize_and_press((80 + u16::from(odd), 24), "?");
+        tmux.until("the key's effect", |screen| screen.contains("Keys") == odd);
+    }
+    tmux.keys(&["q"]);
+    assert_eq!(tmux.file("code"), "0");
+}
+
+#[test]
 fn nobody_types_without_a_terminal_on_standard_input() {
     let dir = tempfile::tempdir().unwrap();
     let command = between(&format!("{NICETY} port list --watch=200ms </dev/null"));

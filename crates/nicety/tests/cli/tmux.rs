@@ -66,6 +66,12 @@ impl Tmux {
         self.call(&["resize-window", "-x", &x, "-y", &y]);
     }
 
+    /// Both at once, the size first.
+    pub fn resize_and_press(&self, (width, height): (u16, u16), key: &str) {
+        let (x, y) = (width.to_string(), height.to_string());
+        self.call(&["resize-window", "-x", &x, "-y", &y, ";", "send-keys", key]);
+    }
+
     /// Whether the cursor is hidden, and whether the alternate screen is shown.
     pub fn flags(&self) -> String {
         let format = "cursor #{cursor_flag}, alternate #{alternate_on}";

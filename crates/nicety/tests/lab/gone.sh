@@ -75,7 +75,7 @@ number=$(number)
 modprobe -r igbvf
 modprobe -r igb
 gone 1
-status | sed -n 's/.*\(eth0.vf[02]\) *\([ab]\) *\(gone\).*/\1 of \2: \3/p'
+for port in "vf0 *a" "vf2 *b"; do wait_for "the status of $port" 'status | grep -q "eth0/$port *gone"'; done
 other
 modprobe igb
 back

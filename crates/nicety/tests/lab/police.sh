@@ -66,7 +66,7 @@ ip -n a neighbour add 192.0.2.2 lladdr 02:00:00:00:00:aa dev "$vf1"
 ip netns exec a bash -c "exec dd if=/dev/zero bs=1400 2>/dev/null >/dev/udp/192.0.2.2/9" &
 flood=$!
 wait_for "what does not hold" 'said "port eth0/vf1: limit not enforced"'
-nicety police status --state $state | grep -o "eth0/vf1.*not enforced" | sed 's/ .* not/ not/'
+wait_for "the status to say so" 'nicety police status --state $state | grep -q "eth0/vf1.*not enforced"'
 kill $flood
 
 kill -9 $pid

@@ -51,7 +51,6 @@ nicety: the host does not answer through vsock:1: Permission denied (os error 13
 code 3
 written again
 after the link: vf 0 500, vf 2 200
-eth0/vf1 not enforced
 killed: vf 0 500, vf 2 200
 vf 0 500, vf 2 200
 taking over 3 ports from a daemon that was killed
@@ -65,8 +64,6 @@ stopped: vf 0 , vf 2
 /// The driver is loaded anew, the NIC given up, the card pulled out; functions are made anew each time.
 const SAID_OF_GONE: &str = "\
 gone
-eth0/vf0 of a: gone
-eth0/vf2 of b: gone
 the other: as before
 another interface: vf 0 500, vf 2 200
 the other: as before
