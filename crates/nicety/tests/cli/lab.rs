@@ -7,10 +7,12 @@
 //! The rate is so low that every machine finds it, however busy it is.
 
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Call, Ends, ready, root, skip};
+use crate::harness::{Call, Ends, LONG, ready, root, skip};
 
 /// Two ports and a bridge between them, without anything else that speaks.
 pub const BRIDGED: &str = "
@@ -98,7 +100,7 @@ impl Lab {
 
     /// Everything about the interfaces that must not change, as lines of text.
     pub fn state(&self) -> Vec<String> {
-        let mut links: Value = serde_json::from_str(&self.sh("ip -d -j link")).unwrap();
+        let mut links = self.settled_links();
         without_timers(&mut links);
         let mut state = Vec::new();
         for link in links.as_array().unwrap() {
@@ -112,6 +114,19 @@ impl Lab {
         let all = self.sh("ip -o address; ip route show table all");
         state.extend(all.lines().map(str::to_owned));
         state
+    }
+
+    /// The links, once the kernel says their states: it waits for up to a second (net/core/link_watch.c).
+    fn settled_links(&self) -> Value {
+        let end = Instant::now() + LONG;
+        loop {
+            let links: Value = serde_json::from_str(&self.sh("ip -d -j link")).unwrap();
+            if links.as_array().unwrap().iter().all(is_settled) {
+                return links;
+            }
+            assert!(Instant::now() < end, "{links:#}");
+            sleep(Duration::from_millis(50));
+        }
     }
 
     /// The interfaces are as they were.
@@ -140,6 +155,15 @@ pub fn said(enter: &[String], command: &str) -> String {
         .unwrap();
     assert!(output.status.success(), "{command}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether a link's state says what its carrier does.
+fn is_settled(link: &Value) -> bool {
+    let has = |flag: &str| link["flags"].as_array().unwrap().contains(&flag.into());
+    match has("LOWER_UP") {
+        true => !has("NO-CARRIER"),
+        false => link["operstate"] != "UP",
+    }
 }
 
 /// Takes out what runs by itself in a bridge.
