@@ -41,8 +41,11 @@ wait_for "frames through the switch" 'ip netns exec oa bash -c "echo >/dev/udp/1
 limit() { nicety port limit "$@" --state $state 2>&1 || echo "code $?"; }
 flood oa
 one=$!
+received() { cat /sys/class/net/s0/statistics/rx_packets; }
+before=$(received)
+wait_for "the flood" '[ $(($(received) - before)) -gt 1000 ]'
 nicety port list s0 --window 0s --json | grep -o '"interface": "s0"'
-limit s0 4mbit --verify 2s --json | grep -o '"enforcement": "[a-z-]*"'
+limit s0 1mbit --verify 2s --json | grep -o '"enforcement": "[a-z-]*"'
 nicety tune undo --state $state 2>/dev/null
 tc qdisc show dev s0 ingress
 # Open vSwitch limits it itself.
