@@ -7,6 +7,8 @@ crate::keywords::keywords! {
         Ok = "ok",
         /// The tester could not load the path harder: the path carries at least this much.
         TesterLimited = "tester-limited",
+        /// What stopped the search were CPUs that were taken away: the path carries at least this much.
+        Bound = "bound",
         /// A number whose interval is wide: the machine did not allow a closer one.
         Wide = "wide",
         /// The sender missed its schedule; the load was not what was intended.
@@ -31,16 +33,22 @@ impl Verdict {
         matches!(self, Self::Ok | Self::Wide)
     }
 
+    /// Whether the path carries at least this much, and how much more is not known.
+    pub fn is_bound(self) -> bool {
+        matches!(self, Self::TesterLimited | Self::Bound)
+    }
+
     /// The worse of two: the verdict of a result made of both.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         let rank = |verdict| match verdict {
-            Self::Failed => 8,
-            Self::Faulty => 7,
-            Self::Coupled => 6,
-            Self::Late => 5,
-            Self::Unstable => 4,
-            Self::TesterLimited => 3,
+            Self::Failed => 9,
+            Self::Faulty => 8,
+            Self::Coupled => 7,
+            Self::Late => 6,
+            Self::Unstable => 5,
+            Self::TesterLimited => 4,
+            Self::Bound => 3,
             Self::Wide => 2,
             Self::Noisy => 1,
             Self::Ok => 0,
@@ -57,6 +65,7 @@ impl Verdict {
         match self {
             Self::Ok => "The path's own limit, found and confirmed.",
             Self::TesterLimited => "At least this much: the tester gave out first.",
+            Self::Bound => "At least this much: beyond it a CPU was taken away.",
             Self::Wide => "The interval is wider than ± 5 %.",
             Self::Late => "The sender was late, so the load was not as intended.",
             Self::Unstable => "Measurements contradict each other. See the problems.",
@@ -83,10 +92,11 @@ mod tests {
 
     #[test]
     fn worse_follows_the_same_order() {
-        use Verdict::{Coupled, Failed, Faulty, Late, Noisy, Ok, TesterLimited, Unstable};
+        use Verdict::{Bound, Coupled, Failed, Faulty, Late, Noisy, Ok, TesterLimited, Unstable};
         let order = [
             Ok,
             Noisy,
+            Bound,
             TesterLimited,
             Unstable,
             Late,

@@ -134,17 +134,15 @@ fn carries(cells: &[&Group<'_>]) -> String {
         return nothing(cells);
     };
     let mut text = format!(
-        "{} carries {}{} frames/s of {} ({})",
+        "{} carries {} frames/s of {} ({})",
         name(first),
-        at_least(first),
         first.fps_text(),
         first.key.size_words(),
         known_to(first),
     );
     if let Some(last) = measured.last().filter(|_| measured.len() > 1) {
         text.push_str(&format!(
-            " and {}{} of {} ({})",
-            at_least(last),
+            " and {} of {} ({})",
             last.fps_text(),
             last.key.size_words(),
             known_to(last),
@@ -178,14 +176,6 @@ fn name(group: &Group<'_>) -> String {
         name.push_str(&format!(" ({})", words.join(", ")));
     }
     name
-}
-
-fn at_least(group: &Group<'_>) -> &'static str {
-    if group.verdict() == Verdict::TesterLimited {
-        "at least "
-    } else {
-        ""
-    }
 }
 
 fn nothing(cells: &[&Group<'_>]) -> String {

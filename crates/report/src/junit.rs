@@ -1,8 +1,8 @@
 //! JUnit XML, for build servers: a cell, of frames or of sockets, is a test case.
 //!
 //! The format as build servers read it (the schema of Jenkins' xUnit plugin, junit-10.xsd). A
-//! cell without a result is a failure; any other verdict passes and is told in the case's
-//! output, because a build server knows no third answer.
+//! cell without a result is a failure, one of which only a bound is known was skipped. Any other verdict passes and is
+//! told in the case's output, because a build server knows no fourth answer.
 
 use std::io::Write;
 use std::time::Duration;
@@ -136,13 +136,18 @@ fn cell_case(group: &Group<'_>) -> Case {
     let (verdict, notes) = (group.verdict(), note::lines(&group.notes()));
     let mut output = figures(group);
     output.push(format!("verdict {verdict}: {}", verdict.meaning()));
-    let ending = if verdict == Verdict::Failed {
-        let why = notes.first().map_or(verdict.meaning(), String::as_str);
-        Ended::Failed(why.to_owned(), notes.join("\n"))
-    } else {
-        output.extend(notes);
-        Ended::Passed
+    let why = notes
+        .first()
+        .map_or(verdict.meaning(), String::as_str)
+        .to_owned();
+    let ending = match verdict {
+        Verdict::Failed => Ended::Failed(why, notes.join("\n")),
+        Verdict::Bound => Ended::Skipped(why),
+        _ => Ended::Passed,
     };
+    if verdict != Verdict::Failed {
+        output.extend(notes);
+    }
     Case {
         class: group.key.path_name(),
         name: group.name.to_owned(),

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::path::Layer;
-use nicety_model::{Direction, FrameSize};
+use nicety_model::{Direction, FrameSize, Verdict};
 
 use crate::confidence::Confidence;
+use crate::number;
 use crate::pick::{self, Group};
 
 /// A path in a ranking.
@@ -70,6 +71,8 @@ pub(crate) struct Ranking<'g, 'r> {
     /// What is unusual about the frames.
     pub(crate) traffic: String,
     pub(crate) places: Vec<Place<'g, 'r>>,
+    /// Paths left out because only a bound of theirs is known.
+    bounds: usize,
 }
 
 /// Paths from which on their order is a part of the answer.
@@ -79,6 +82,12 @@ impl Ranking<'_, '_> {
     /// Whether it has so many paths that their order is a part of the answer.
     pub(crate) fn tells(&self) -> bool {
         self.places.len() >= FEW
+    }
+
+    /// `Of 2 more paths only a lower bound is known.`
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let more = number::plural(self.bounds, "more path");
+        (self.bounds > 0).then(|| format!("Of {more} only a lower bound is known."))
     }
 
     /// Whether not all its paths were measured with one engine.
@@ -113,16 +122,21 @@ pub(crate) fn all<'g, 'r>(groups: &'g [Group<'r>]) -> Vec<Ranking<'g, 'r>> {
         let key = (key.direction, key.flows, key.frame_size_bytes, traffic);
         alike.entry(key).or_default().push((fps, group));
     }
-    alike
-        .into_iter()
-        .filter(|(_, cells)| cells.len() > 1)
-        .map(|((direction, flows, size, traffic), cells)| Ranking {
+    let ranking = |((direction, flows, size, traffic), cells): (_, Vec<(f64, _)>)| {
+        let is_bound = |(_, group): &(f64, &Group<'_>)| group.verdict() == Verdict::Bound;
+        let (bounds, cells): (Vec<_>, Vec<_>) = cells.into_iter().partition(is_bound);
+        Ranking {
             direction,
             flows,
             size,
             traffic,
             places: places(cells),
-        })
+            bounds: bounds.len(),
+        }
+    };
+    let rankings = alike.into_iter().map(ranking);
+    rankings
+        .filter(|ranking| ranking.places.len() > 1)
         .collect()
 }
 

@@ -223,6 +223,9 @@ enum Stage {
     Ended,
 }
 
+/// Share of an overload's frames sent in stalls from which on it does not say what the path forwards.
+const STOPPED: f64 = 0.25;
+
 /// The machine for one repeat of one cell.
 #[derive(Debug)]
 pub struct Cell {
@@ -247,6 +250,10 @@ pub struct Cell {
     further: Vec<ConfirmResult>,
     /// Forwarding rate under overload.
     capacity: Option<Fps>,
+    /// Whether the CPUs were the path's own meanwhile.
+    capacity_is_sure: bool,
+    /// Loads of the search that were given up because other programs had the CPUs.
+    given_up: Vec<f64>,
     /// Stalls of CPUs in the trials so far, in seconds; absent where stalls were not measured.
     stalled_s: Option<f64>,
     /// How far apart the search's trials saw tester and path, in ns.
@@ -312,6 +319,8 @@ impl Cell {
             confirm: None,
             further: Vec::new(),
             capacity: None,
+            capacity_is_sure: false,
+            given_up: Vec::new(),
             stalled_s: None,
             cache_lines_ns: Vec::new(),
             nearest_ns,
@@ -494,6 +503,9 @@ impl Cell {
         if let Some(record) = record.filter(|record| !self.meets(record)) {
             let rate = self.forwarded(record);
             self.capacity = Some(rate);
+            let stalls = record.stalls;
+            self.capacity_is_sure =
+                stalls.is_some_and(|stalls| stalls.share_of(record.frames.sent) <= STOPPED);
             self.search.expect_forwarding(rate);
         }
         // An earlier visit that found another machine than this one says nothing.

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_failed_result_is_never_accepted_and_others_only_when_nobody_refuses_them() {
-        use Verdict::{Coupled, Failed, Faulty, Late, Noisy, TesterLimited, Unstable};
+        use Verdict::{Bound, Coupled, Failed, Faulty, Late, Noisy, TesterLimited, Unstable};
         let verdicts = |found: Option<Shortfall>| {
             let found = found.unwrap();
             assert_eq!(found.results, Verdict::ALL.len());
@@ -95,6 +95,7 @@ mod tests {
         assert_eq!(verdicts(found(&[Noisy], false)), (vec![Noisy, Failed], 0));
         let all = vec![
             TesterLimited,
+            Bound,
             Late,
             Unstable,
             Faulty,

@@ -60,7 +60,10 @@ fn summary(name: &str, repeats: &[&CellResult]) -> CellSummary {
     let average = spread_fps.map(|spread| spread.ave);
     CellSummary {
         cell: name.to_owned(),
-        throughput_fps: estimate.map(|estimate| estimate.fps).or(average),
+        throughput_fps: estimate
+            .map(|estimate| estimate.fps)
+            .or(together.bound_fps)
+            .or(average),
         spread_fps,
         estimate,
         capacity_fps: together.capacity_fps,

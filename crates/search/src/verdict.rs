@@ -10,9 +10,10 @@
 //! 5. `unstable`: where whole trials are judged, the longer one lost too much. Before
 //!    `tester-limited`, because a load that the path could not hold is not one it carries "at least".
 //! 6. `tester-limited`: the path carries at least this much.
-//! 7. `wide`: the machine was busy, and the number holds within a wide interval.
-//! 8. `noisy`: the machine was not quiet.
-//! 9. `ok`.
+//! 7. `bound`: a little more was lost while CPUs were taken away, so that the path may carry it.
+//! 8. `wide`: the machine was busy, and the number holds within a wide interval.
+//! 9. `noisy`: the machine was not quiet.
+//! 10. `ok`.
 //!
 //! This is the verdict of one visit. Visits together: [`crate::summary`].
 
@@ -60,6 +61,8 @@ pub struct Evidence {
     pub confirm: Option<ConfirmResult>,
     /// Lower load that held for as long, where the confirm trial lost too much.
     pub held: Option<ConfirmResult>,
+    /// Trials just above the result that lost more than the goal, and in how many of them most was lost in stalls.
+    pub above: Above,
     /// Disturbances of trials that still counted.
     pub disturbed: Option<Note>,
     /// Loads were judged by windows: what a busy machine does shows in how the visits differ, not in
@@ -80,6 +83,23 @@ pub struct Evidence {
     pub in_sender: bool,
     /// Drift of the control cell over its limit.
     pub drift: Option<Drift>,
+}
+
+/// Trials just above a result that lost more than the goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Above {
+    /// How many.
+    pub trials: u32,
+    /// Of these, trials most of whose lost frames were sent while a CPU of the path stood still or worked for another
+    /// program, and trials that were given up for that.
+    pub stopped: u32,
+}
+
+impl Above {
+    /// Whether most of them say more of the machine than of the path.
+    pub fn is_mostly_stopped(self) -> bool {
+        2 * self.stopped > self.trials
+    }
 }
 
 /// CPUs that stood still during a trial.
@@ -106,7 +126,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Note>) {
         return (Verdict::Failed, vec![why.clone()]);
     }
     let one = |note: Option<SearchNote>| note.map(Note::from).into_iter().collect();
-    let findings: [(Verdict, Vec<Note>); 7] = [
+    let findings: [(Verdict, Vec<Note>); 8] = [
         (Verdict::Faulty, one(evidence.fault.clone())),
         (Verdict::Coupled, one(coupled(evidence))),
         (Verdict::Late, one(late(evidence))),
@@ -115,6 +135,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Note>) {
             one(unconfirmed(evidence).filter(|_| !evidence.by_windows)),
         ),
         (Verdict::TesterLimited, one(tester_limited(evidence))),
+        (Verdict::Bound, one(taken_away(evidence))),
         (
             Verdict::Wide,
             evidence.disturbed.clone().into_iter().collect(),
@@ -209,6 +230,13 @@ fn tester_limited(evidence: &Evidence) -> Option<SearchNote> {
         }),
         None => None,
     }
+}
+
+/// What stopped the search were CPUs that were taken away. Where stalls are set apart, they do not.
+fn taken_away(evidence: &Evidence) -> Option<SearchNote> {
+    let Above { trials, stopped } = evidence.above;
+    (evidence.by_windows && evidence.above.is_mostly_stopped())
+        .then_some(SearchNote::TakenAway { trials, stopped })
 }
 
 /// Share set apart in the confirm trial, if too small to be noise.

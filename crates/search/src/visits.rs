@@ -7,6 +7,9 @@
 //! out, so that one slow moment of the machine widens nothing. Visits of one run share its minutes
 //! and its path, so the interval is a little wider than they are.
 //!
+//! A visit that ended because CPUs were taken away says only what the path carries at least. Where most did, so does the
+//! cell: no number, and no interval. Else the others stand for it.
+//!
 //! Ten seconds at the result that lost too much are a visit as well: the load that held instead is
 //! one more value.
 
@@ -123,8 +126,10 @@ fn confidence(count: usize, skipped: usize) -> f64 {
 /// Result of the visits of one cell, judged by windows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
-    /// The number; `None` when no visit has one.
+    /// The number; `None` when no visit has one, and where it is a bound.
     pub estimate: Option<Estimate>,
+    /// What the path carries at least, where that is all that is known.
+    pub bound_fps: Option<f64>,
     /// Median of their capacities.
     pub capacity_fps: Option<f64>,
     /// Other users of the CPUs, on average.
@@ -146,9 +151,44 @@ pub fn together(all: &[&CellResult]) -> Together {
     together
 }
 
-fn near_together(visits: &[&CellResult]) -> Together {
+fn near_together(all: &[&CellResult]) -> Together {
+    let is_bound = |visit: &&CellResult| visit.verdict == Verdict::Bound;
+    let (bounds, others): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_bound);
+    match 2 * bounds.len() >= all.len() && !bounds.is_empty() {
+        true => bound(all),
+        false => measured(&others),
+    }
+}
+
+/// What most visits found as a bound: what two of them found, for one may have met a queue that was empty.
+fn bound(visits: &[&CellResult]) -> Together {
+    let mut numbers: Vec<f64> = visits.iter().filter_map(|v| v.throughput_fps).collect();
+    numbers.sort_by(|a, b| b.total_cmp(a));
+    let disturbance = disturbance(visits);
+    Together {
+        estimate: None,
+        bound_fps: numbers.get(1).or(numbers.first()).copied(),
+        capacity_fps: capacity(visits),
+        why: why::disturbed(disturbance.as_ref())
+            .into_iter()
+            .map(Note::from)
+            .collect(),
+        disturbance,
+        verdict: Verdict::Bound,
+    }
+}
+
+fn capacity(visits: &[&CellResult]) -> Option<f64> {
+    median(
+        &visits
+            .iter()
+            .filter_map(|v| v.capacity_fps)
+            .collect::<Vec<_>>(),
+    )
+}
+
+fn measured(visits: &[&CellResult]) -> Together {
     let numbers: Vec<f64> = visits.iter().filter_map(|v| v.throughput_fps).collect();
-    let capacities: Vec<f64> = visits.iter().filter_map(|v| v.capacity_fps).collect();
     let single = || visits.iter().find_map(|visit| visit.estimate);
     let throughputs = visits.iter().filter_map(|visit| VisitBounds::of(visit));
     let confirmed = visits
@@ -160,7 +200,8 @@ fn near_together(visits: &[&CellResult]) -> Together {
     let (verdict, why) = judge(visits, &numbers, estimate.as_ref(), disturbance.as_ref());
     Together {
         estimate,
-        capacity_fps: median(&capacities),
+        bound_fps: None,
+        capacity_fps: capacity(visits),
         disturbance,
         verdict,
         why,

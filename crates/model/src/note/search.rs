@@ -46,7 +46,7 @@ notes! {
 
         "N087" "cpus-taken" Warning Problem
         CpusTaken
-            => ("Other programs used the CPUs at every load tried.")
+            => ("Other programs or the hypervisor had the CPUs at the loads tried.")
             + "Stop them, or give the machine more CPUs.",
 
         "N088" "no-path-threads" Warning Problem
@@ -210,6 +210,12 @@ notes! {
         Reordered { share: LossRatio }
             => ("{} of the frames of a single flow arrived out of order.", loss(*share))
             + "Look for a switch or a bond that spreads frames, not flows.",
+
+        "N119" "taken-away" Caution Problem
+        TakenAway { trials: u32, stopped: u32 }
+            => ("{stopped} of {} with a little more failed because a CPU was taken away. The path may carry more.",
+                plural(*trials, "trial"))
+            + "Stop other programs, give a virtual machine CPUs of its own, or repeat at a calmer time.",
     }
 }
 

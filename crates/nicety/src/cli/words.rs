@@ -199,6 +199,7 @@ pub const VERDICT: Words<Verdict> = Words {
             "tester-limited",
             "The tester could not load the path harder",
         ),
+        ("bound", "At least this much: CPUs were taken away"),
         ("wide", "The interval is wider than 5 %"),
         ("late", "The sender missed its schedule"),
         ("unstable", "Measurements contradict each other"),

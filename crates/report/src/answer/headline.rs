@@ -32,7 +32,7 @@ pub(super) fn of(group: &Group<'_>, several: bool) -> Headline {
             true => format!("{}, {size}", super::name(group)),
             false => size,
         },
-        number: format!("{}{}", super::at_least(group), group.fps_text()),
+        number: group.fps_text(),
         unit: "frames/s",
         // A noisy number is written as its interval.
         interval: group

@@ -19,6 +19,9 @@ pub(super) fn of(run: &Run, group: &Group<'_>) -> Vec<String> {
         Verdict::TesterLimited => {
             return vec!["The limit was the tester, not the path.".to_owned()];
         }
+        Verdict::Bound => {
+            return vec!["The limit was not the path: its CPUs were taken away.".to_owned()];
+        }
         Verdict::Faulty => {
             let told = "The path repeats, damages or reorders frames: mend that first.";
             return vec![told.to_owned()];

@@ -1,7 +1,5 @@
 //! Which of several paths carries most, and which least.
 
-use nicety_model::Verdict;
-
 use crate::pick::Group;
 use crate::ranking::{self, Place};
 
@@ -12,12 +10,12 @@ pub(super) fn sentence(groups: &[Group<'_>]) -> Option<String> {
     let (most, least) = ranking.places.first().zip(ranking.places.last())?;
     let paths = ranking.places.len();
     let name = |place: &Place<'_, '_>| place.group.key.path_name();
-    let rate = |place: &Place<'_, '_>| match place.group.verdict() {
-        Verdict::TesterLimited => format!("at least {}", place.group.fps_text()),
-        _ => place.group.fps_text(),
-    };
+    let rate = |place: &Place<'_, '_>| place.group.fps_text();
+    let left_out = ranking
+        .left_out()
+        .map_or_else(String::new, |text| format!(" {text}"));
     Some(format!(
-        "Of {paths} paths {} carries most, {} frames/s of {}, and {} least, {}.",
+        "Of {paths} paths {} carries most, {} frames/s of {}, and {} least, {}.{left_out}",
         name(most),
         rate(most),
         most.group.key.size_words(),

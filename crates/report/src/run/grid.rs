@@ -125,6 +125,7 @@ fn ranked(ranking: &Ranking<'_, '_>, paths: usize) -> Table {
     let more = ranking.places.len().saturating_sub(paths);
     let legend = [
         (more > 0).then(|| format!("The HTML report has {more} more.")),
+        ranking.left_out(),
         Some(ranking::LEGEND.to_owned()),
         layered.then(|| ranking::LAYERS.to_owned()),
         bounded.then(|| ranking::ENDS.to_owned()),

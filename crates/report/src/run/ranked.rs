@@ -57,8 +57,8 @@ fn legend(places: &[Place<'_, '_>]) -> Markup {
     if any(|verdict| verdict != Verdict::Ok) {
         keys.push(key("s0", "○", "verdict other than ok"));
     }
-    if any(|verdict| verdict == Verdict::TesterLimited) {
-        keys.push(key("s0", "△", "at least: the tester gave out first"));
+    if any(Verdict::is_bound) {
+        keys.push(key("s0", "△", "at least: the path did not give out"));
     }
     figure::legend(&keys)
 }
@@ -118,9 +118,9 @@ impl<'a, 'g, 'r> Chart<'a, 'g, 'r> {
                 let edge = |fps| self.x.at(fps).clamp(self.x.min, self.x.max);
                 let line = [(edge(low), row(n)), (edge(high), row(n))];
                 plot.line(&line, Ink::Series(0), Stroke::Thick);
-                let shape = match verdict {
-                    Verdict::TesterLimited => Shape::Triangle,
-                    _ => Shape::Circle,
+                let shape = match verdict.is_bound() {
+                    true => Shape::Triangle,
+                    false => Shape::Circle,
                 };
                 let look = Look::new(shape, Ink::Series(0), 4.5, verdict != Verdict::Ok);
                 plot.mark(at(place.fps), look, &told(place));

@@ -200,13 +200,19 @@ fn a_page_over_one_size_begins_with_the_order_of_its_paths() {
     assert!(page.contains("<figure id=\"chart-Paths-by-what-they-carry\""));
     assert!(!page.contains("chart-Throughput") && !page.contains("chart-Bit-rate"));
     for told in [
-        "routed: 900 k frames/s, tester-limited",
+        "routed: ≥ 900 k frames/s, tester-limited",
         "ovs: 20.0 k frames/s, wide",
     ] {
         assert!(page.contains(&format!("<title>{told}</title>")), "{told}");
     }
-    let said = "Of 3 paths routed carries most, at least 900 k frames/s of 64 bytes, and ovs least, 20.0 k.";
+    let said =
+        "Of 3 paths routed carries most, ≥ 900 k frames/s of 64 bytes, and ovs least, 20.0 k.";
     assert!(page.contains(said), "{page}");
+    all.push(asked(&[("kind", "macvlan")], 64, 950_000.0, "bound"));
+    let page = rendered(|out| html(&common::measured(&all), out));
+    all.pop();
+    let said = format!("{said} Of 1 more path only a lower bound is known.");
+    assert!(page.contains(&said), "{page}");
     // Two sizes are curves, and two paths need no order.
     all.push(asked(&bridge[..], 1518, 700_000.0, "ok"));
     let page = rendered(|out| html(&common::measured(&all), out));

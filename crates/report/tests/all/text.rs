@@ -195,8 +195,11 @@ fn the_summary_says_what_the_limit_was() {
     }
     assert!(say(&run).ends_with("The limit was the link."));
     run.cells[0].verdict = Verdict::TesterLimited;
-    assert!(say(&run).starts_with("64 B: at least 100 k frames/s"));
+    assert!(say(&run).starts_with("64 B: ≥ 100 k frames/s"));
     assert!(say(&run).contains("\nThe limit was the tester, not the path."));
+    run.cells[0].verdict = Verdict::Bound;
+    assert!(say(&run).starts_with("64 B: ≥ 100 k frames/s"));
+    assert!(say(&run).contains("\nThe limit was not the path: its CPUs were taken away."));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::Cell;
 use crate::edge::window;
 use crate::machine::Outcome;
 use crate::stats::median;
-use crate::verdict::{Drift, Evidence, Stalled, idle_note, judge, steal};
+use crate::verdict::{Above, Drift, Evidence, Stalled, idle_note, judge, steal};
 
 /// Parts of the result that the trials do not show.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +51,10 @@ const VISITS_DIFFER: f64 = 0.06;
 /// Distance of neighbouring loads of a search at most, in widths of its goal.
 const NEIGHBOURS: f64 = 1.25;
 
+/// Share of the forwarding rate under overload from which on a throughput is the path's own: a path that loses nothing
+/// by overload forwards as much below it.
+const NEAR_CAPACITY: f64 = 0.8;
+
 /// Frames set apart in a trial.
 fn stalled(record: &TrialRecord) -> Option<Stalled> {
     let report = record.stalls?;
@@ -80,6 +84,7 @@ impl Cell {
             line_rate: context.line_rate,
             confirm,
             held: self.held(),
+            above: self.above(&outcome, self.plan.settings.loss_ratio),
             disturbed: self.disturbed.clone(),
             by_windows: self.by_windows(),
             steal: cpu.as_ref().and_then(steal),
@@ -159,7 +164,8 @@ impl Cell {
         }
     }
 
-    /// Why there is no number. Loss at every load says less than that no frame arrived at all.
+    /// Why there is no number. Loss at every load says less than that no frame arrived at all, or that CPUs were taken
+    /// away.
     fn why_failed(&self) -> Option<Note> {
         let Some(why) = &self.failed else {
             return self.next().map(|_| SearchNote::Interrupted.into());
@@ -172,8 +178,13 @@ impl Cell {
                     | SearchNote::LowestLoadLost { .. }
             )
         );
-        let dead = self.delivery.dead().filter(|_| lossy);
-        Some(dead.map_or_else(|| why.clone(), Note::from))
+        let dead = self.delivery.dead();
+        let taken = || {
+            let tried = self.above(&Outcome::default(), self.plan.settings.loss_ratio);
+            (self.by_windows() && tried.is_mostly_stopped()).then_some(SearchNote::CpusTaken)
+        };
+        let cause = dead.or_else(taken).filter(|_| lossy);
+        Some(cause.map_or_else(|| why.clone(), Note::from))
     }
 
     /// What the throughput is known to from this visit alone. Inside one visit the machine may be
@@ -224,11 +235,42 @@ impl Cell {
     /// The lowest lossy valid search trial above the lower bound and not far from it: what gave out
     /// first. Without a lower bound, the lowest of all.
     pub(super) fn overload(&self, lower: Option<Fps>) -> Option<&TrialRecord> {
-        let (above, most) =
-            lower.map_or((0.0, f64::INFINITY), |load| (load.0, JUST_ABOVE * load.0));
+        let lossy = self.lossy_above(lower);
+        lossy.min_by(|a, b| a.load_fps.total_cmp(&b.load_fps))
+    }
+
+    fn lossy_above(&self, lower: Option<Fps>) -> impl Iterator<Item = &TrialRecord> {
         self.lossy
             .iter()
-            .filter(|record| record.load_fps > above && record.load_fps <= most)
-            .min_by(|a, b| a.load_fps.total_cmp(&b.load_fps))
+            .filter(move |record| is_above(record.load_fps, lower))
     }
+
+    /// What the trials just above a result that missed a goal say of whose loss it was. They say nothing where the path
+    /// forwards hardly more under overload.
+    pub(super) fn above(&self, outcome: &Outcome, loss_goal: f64) -> Above {
+        let capacity = self.capacity.filter(|_| self.capacity_is_sure);
+        let near = capacity.zip(outcome.throughput);
+        if near.is_some_and(|(capacity, fps)| fps.0 >= NEAR_CAPACITY * capacity.0) {
+            return Above::default();
+        }
+        let missed = self.lossy_above(outcome.lower);
+        let missed = missed.filter(|record| record.frames.loss_ratio().0 > loss_goal);
+        let stopped = missed.map(|record| {
+            record
+                .stalls
+                .is_some_and(|stalls| 2 * stalls.lost > record.frames.lost)
+        });
+        let given_up = self.given_up.iter();
+        let given_up = given_up.filter(|load| is_above(**load, outcome.lower));
+        let all: Vec<bool> = stopped.chain(given_up.map(|_| true)).collect();
+        Above {
+            trials: all.len() as u32,
+            stopped: all.iter().filter(|stopped| **stopped).count() as u32,
+        }
+    }
+}
+
+/// Whether a load is above a lower bound and not far from it; without one, all are.
+fn is_above(load: f64, lower: Option<Fps>) -> bool {
+    lower.is_none_or(|lower| load > lower.0 && load <= JUST_ABOVE * lower.0)
 }

@@ -56,6 +56,7 @@ impl Cell {
     fn evidence_of(&self, number: usize, goal: &LossGoal, strictest: &Evidence) -> Evidence {
         let outcome = self.search.outcome_of(number);
         let apart = self.left_apart(&outcome);
+        let above = self.above(&outcome, goal.loss_ratio);
         let ended = self.search.next_trial().is_none();
         // What stopped the whole cell stopped this goal, unless the strictest one only was not met.
         let none = || SearchNote::NoLoadInGoal.into();
@@ -69,6 +70,7 @@ impl Cell {
             throughput: outcome.throughput,
             loss_goal: goal.loss_ratio,
             at_max: outcome.at_max,
+            above,
             apart,
             late: None,
             confirm: None,

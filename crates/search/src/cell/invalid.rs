@@ -68,6 +68,7 @@ impl Cell {
         let disturbed = stalled || step.load.0 <= self.reached && !at_its_best;
         self.tries = 0;
         if self.stage == Stage::Search && self.by_windows() && contended(record) {
+            self.given_up.push(step.load.0);
             self.search.skip();
             self.after_search();
             return;

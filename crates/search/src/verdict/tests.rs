@@ -43,7 +43,7 @@ fn each_finding_has_its_verdict() {
         drift: 0.08,
         limit: 0.05,
     });
-    let table: [(&str, Evidence, Verdict, &str); 16] = [
+    let table: [(&str, Evidence, Verdict, &str); 18] = [
         ("nothing", fine(), Verdict::Ok, ""),
         (
             "failed",
@@ -101,6 +101,32 @@ fn each_finding_has_its_verdict() {
             },
             Verdict::Unstable,
             "100 k frames/s met the goal for as long",
+        ),
+        (
+            "CPUs were taken away above it",
+            Evidence {
+                above: Above {
+                    trials: 3,
+                    stopped: 2,
+                },
+                by_windows: true,
+                ..fine()
+            },
+            Verdict::Bound,
+            "2 of 3 trials",
+        ),
+        (
+            "the path lost by itself above it",
+            Evidence {
+                above: Above {
+                    trials: 4,
+                    stopped: 2,
+                },
+                by_windows: true,
+                ..fine()
+            },
+            Verdict::Ok,
+            "",
         ),
         (
             "near the tester's limit",

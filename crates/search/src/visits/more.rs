@@ -15,8 +15,12 @@ pub fn next<'a>(cells: impl IntoIterator<Item = (&'a CellSummary, u32)>) -> Opti
             .estimate
             .map_or(0.0, |estimate| estimate.half_width())
     };
-    let helps =
-        |summary: &CellSummary| matches!(summary.verdict, Verdict::Wide | Verdict::Unstable);
+    let helps = |summary: &CellSummary| {
+        matches!(
+            summary.verdict,
+            Verdict::Bound | Verdict::Wide | Verdict::Unstable
+        )
+    };
     cells
         .into_iter()
         .enumerate()
@@ -55,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_widest_of_those_visited_least_comes_next() {
-        use Verdict::{Failed, Ok, Unstable, Wide};
+        use Verdict::{Bound, Failed, Ok, Unstable, Wide};
         let all = |cells: &[(Verdict, f64, u32)]| {
             let cells: Vec<_> = cells
                 .iter()
@@ -68,6 +72,7 @@ mod tests {
             Some(1)
         );
         assert_eq!(all(&[(Unstable, 7.0, 5), (Wide, 20.0, 6)]), Some(0));
+        assert_eq!(all(&[(Ok, 7.0, 5), (Bound, 0.0, 6)]), Some(1));
         assert_eq!(
             all(&[(Wide, 7.0, MOST), (Ok, 4.0, 5), (Failed, 0.0, 5)]),
             None

@@ -134,6 +134,29 @@ fn what_most_visits_say_holds_and_a_failed_one_does_not_fail_the_cell() {
     );
 }
 
+/// CPUs were taken away whenever more was tried: no number and no interval, but what two visits carried.
+#[test]
+fn visits_that_ended_because_cpus_were_taken_away_are_a_bound() {
+    let bound = |fps: f64| visit(Some(fps), Verdict::Bound);
+    let ok = |fps: f64| visit(Some(fps), Verdict::Ok);
+    let low = [bound(16.0), bound(49.0), bound(84.0), ok(16.5), ok(17.0)];
+    let both = together(&low.iter().collect::<Vec<_>>());
+    assert_eq!((both.verdict, both.bound_fps), (Verdict::Bound, Some(49.0)));
+    assert_eq!(both.estimate, None);
+    assert_eq!(together(&[&low[0]]).bound_fps, Some(16.0));
+    // The others stand for the cell where they are most.
+    let few = [ok(100.0), ok(101.0), ok(99.0), bound(16.0), bound(49.0)];
+    let both = together(&few.iter().collect::<Vec<_>>());
+    assert_eq!((both.verdict, both.bound_fps), (Verdict::Ok, None));
+    assert_eq!(both.estimate.map(|e| (e.fps, e.visits)), Some((100.0, 3)));
+    // A path with a fault of its own has that, whatever took the CPUs.
+    let faulty = visit(Some(100.0), Verdict::Faulty);
+    assert_eq!(
+        together(&[&faulty, &faulty, &low[0]]).verdict,
+        Verdict::Faulty
+    );
+}
+
 /// The tester could not offer more than the path carried: nobody knows how much it would have.
 #[test]
 fn what_was_not_offered_may_be_carried() {

@@ -33,12 +33,8 @@ pub(super) fn pauses(visit: &CellResult) -> Option<SearchNote> {
     })
 }
 
-/// Reasons of a wide interval.
-pub(super) fn wide(
-    estimate: &Estimate,
-    visits: usize,
-    disturbance: Option<&Disturbance>,
-) -> Vec<Note> {
+/// Who else had the CPUs.
+pub(super) fn disturbed(disturbance: Option<&Disturbance>) -> Vec<SearchNote> {
     let mut why = Vec::new();
     if let Some(disturbance) = disturbance {
         let programs = disturbance.programs.iter();
@@ -53,6 +49,16 @@ pub(super) fn wide(
             why.push(SearchNote::StoodStill { ms_per_s });
         }
     }
+    why
+}
+
+/// Reasons of a wide interval.
+pub(super) fn wide(
+    estimate: &Estimate,
+    visits: usize,
+    disturbance: Option<&Disturbance>,
+) -> Vec<Note> {
+    let mut why = disturbed(disturbance);
     if estimate.visits < 2 {
         why.push(SearchNote::SingleVisit);
     } else if estimate.visits < 5 {

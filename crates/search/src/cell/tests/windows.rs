@@ -78,6 +78,56 @@ fn stalls_neither_void_trials_nor_fail_the_cell() {
     assert_eq!(confirm.lost, confirm.lost_in_stalls);
 }
 
+/// Every load beyond a tenth of what the path carries meets a CPU that is taken away: that is no limit of the path.
+#[test]
+fn what_stopped_cpus_lose_is_a_bound() {
+    let found = |beyond: f64, in_stalls: f64| {
+        let mut cell = Cell::new(plan(Preset::Robust)).unwrap();
+        run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+            let Some(windows) = &mut record.windows else {
+                return;
+            };
+            if record.load_fps > beyond {
+                for (sent, lost) in windows.sent.iter().zip(&mut windows.lost) {
+                    *lost = (*lost).max(sent / 50);
+                }
+            }
+            record.frames.lost = windows.lost.iter().sum();
+            record.stalls = Some(StallReport {
+                lost: (record.frames.lost as f64 * in_stalls) as u64,
+                ..StallReport::default()
+            });
+        });
+        cell.finish(context())
+    };
+    let taken = found(1e5, 0.9);
+    assert_eq!(taken.verdict, Verdict::Bound, "{:?}", taken.notes);
+    assert!(taken.throughput_fps.is_some_and(|fps| fps <= 1e5));
+    let own = found(1e5, 0.1);
+    assert_eq!(own.verdict, Verdict::Ok, "{:?}", own.notes);
+    let none = found(0.0, 0.9);
+    assert_eq!(none.notes.first(), Some(&SearchNote::CpusTaken.into()));
+}
+
+/// Close to what it forwards under overload a path has given out by itself, whatever stalls had lost beside.
+#[test]
+fn what_is_near_the_capacity_is_no_bound() {
+    let found = |in_stalls: f64| {
+        let mut cell = Cell::new(plan(Preset::Robust)).unwrap();
+        run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+            record.stalls = Some(StallReport {
+                frames: (record.frames.sent as f64 * in_stalls) as u64,
+                lost: record.frames.lost,
+                ..StallReport::default()
+            });
+        });
+        cell.finish(context()).verdict
+    };
+    assert_eq!(found(0.2), Verdict::Ok);
+    // Nobody knows how much it forwards where the overload met stalls itself.
+    assert_eq!(found(0.3), Verdict::Bound);
+}
+
 /// The sender did not run in some windows: the others judge the load.
 #[test]
 fn windows_in_which_the_load_was_offered_judge_it() {
