@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Share of a trial's frames set apart above which nothing can be said of it.
+const MOST: f64 = 0.25;
+
 /// In a virtual machine the hypervisor stops CPUs for milliseconds, and other programs take them.
 /// What the path loses then is no property of the path: those frames are counted, and left out of
 /// the loss ratio.
@@ -26,5 +29,10 @@ impl StallReport {
     /// Share of a trial's `sent` frames that is set apart.
     pub fn share_of(&self, sent: u64) -> f64 {
         self.frames as f64 / sent.max(1) as f64
+    }
+
+    /// Whether so many of a trial's `sent` frames are set apart that nothing can be said of it.
+    pub fn are_too_many(&self, sent: u64) -> bool {
+        self.share_of(sent) > MOST
     }
 }

@@ -14,6 +14,8 @@
 
 pub mod af_packet;
 pub mod af_xdp;
+#[cfg(test)]
+mod amid_frames;
 pub mod auto;
 pub mod capture;
 pub mod clock;

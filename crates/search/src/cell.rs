@@ -223,9 +223,6 @@ enum Stage {
     Ended,
 }
 
-/// Share of an overload's frames sent in stalls from which on it does not say what the path forwards.
-const STOPPED: f64 = 0.25;
-
 /// The machine for one repeat of one cell.
 #[derive(Debug)]
 pub struct Cell {
@@ -250,8 +247,8 @@ pub struct Cell {
     further: Vec<ConfirmResult>,
     /// Forwarding rate under overload.
     capacity: Option<Fps>,
-    /// Whether the CPUs were the path's own meanwhile.
-    capacity_is_sure: bool,
+    /// The same where its CPUs were the path's own meanwhile.
+    sure_capacity: Option<Fps>,
     /// Loads of the search that were given up because other programs had the CPUs.
     given_up: Vec<f64>,
     /// Stalls of CPUs in the trials so far, in seconds; absent where stalls were not measured.
@@ -319,7 +316,7 @@ impl Cell {
             confirm: None,
             further: Vec::new(),
             capacity: None,
-            capacity_is_sure: false,
+            sure_capacity: None,
             given_up: Vec::new(),
             stalled_s: None,
             cache_lines_ns: Vec::new(),
@@ -503,9 +500,10 @@ impl Cell {
         if let Some(record) = record.filter(|record| !self.meets(record)) {
             let rate = self.forwarded(record);
             self.capacity = Some(rate);
-            let stalls = record.stalls;
-            self.capacity_is_sure =
-                stalls.is_some_and(|stalls| stalls.share_of(record.frames.sent) <= STOPPED);
+            let is_sure = record
+                .stalls
+                .is_some_and(|stalls| !stalls.are_too_many(record.frames.sent));
+            self.sure_capacity = is_sure.then_some(rate);
             self.search.expect_forwarding(rate);
         }
         // An earlier visit that found another machine than this one says nothing.

@@ -36,7 +36,7 @@ use nicety_port::{Arrivals, Engine, EngineReport, LostFrame, PortError, Rest, St
 
 pub use inside::{Following, Noted};
 pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
-pub use stalls::{STALLED_MAX, span as stall_span};
+pub use stalls::span as stall_span;
 
 /// Looks at the distance of tester and path before a trial, and the pause between two.
 const LOOKS: u32 = 40;

@@ -6,9 +6,6 @@ use nicety_model::{PacingReport, StallReport};
 use nicety_port::stalls::Stall;
 use nicety_port::{Engine, Part};
 
-/// Share of the frames of which nothing can be said, above which nothing can be said of the trial.
-pub const STALLED_MAX: f64 = 0.25;
-
 /// Before a stall is noted the CPU may have stood still for 0.5 ms.
 const BEFORE_NS: u64 = 500_000;
 /// After a stall the path works off what waited: a ring's worth of frames.
@@ -53,15 +50,14 @@ pub fn span(stall: &Stall) -> Range<u64> {
 
 /// Why nothing can be said of a trial, if that is so.
 pub(crate) fn too_many(stalls: &StallReport, sent: u64, pacing: &PacingReport) -> Option<String> {
-    let share = stalls.share_of(sent);
-    (share > STALLED_MAX).then(|| {
+    stalls.are_too_many(sent).then(|| {
         format!(
             "in {:.1} s CPUs stood still {} times and other programs had them {} times, for {:.1} ms at most; that concerns {:.0} % of the frames",
             pacing.sending_s,
             stalls.stalls,
             stalls.programs,
             stalls.longest_s * 1e3,
-            share * 100.0
+            stalls.share_of(sent) * 100.0
         )
     })
 }

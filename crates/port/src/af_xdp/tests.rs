@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nicety_model::recovery::Then;
@@ -14,6 +13,7 @@ use nicety_paths::{DirectPath, DirectSpec, Path};
 
 use super::tx::BATCH;
 use super::*;
+use crate::amid_frames::amid_frames;
 use crate::engine::{Engine, EngineReport};
 use crate::xdp::object;
 
@@ -134,18 +134,6 @@ impl Stage {
         }
         report
     }
-}
-
-/// Does something when frames of a trial have arrived.
-fn amid_frames(path: &DirectPath, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    let port = path.ports()[1].clone();
-    std::thread::spawn(move || {
-        let links = Links::open(&port.ns).unwrap();
-        while links.get(&port.name).unwrap().counters.rx_packets < 100 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        work();
-    })
 }
 
 /// A trial of `frames` frames, which ends early where the machine is busy.

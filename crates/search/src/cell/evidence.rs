@@ -248,8 +248,7 @@ impl Cell {
     /// What the trials just above a result that missed a goal say of whose loss it was. They say nothing where the path
     /// forwards hardly more under overload.
     pub(super) fn above(&self, outcome: &Outcome, loss_goal: f64) -> Above {
-        let capacity = self.capacity.filter(|_| self.capacity_is_sure);
-        let near = capacity.zip(outcome.throughput);
+        let near = self.sure_capacity.zip(outcome.throughput);
         if near.is_some_and(|(capacity, fps)| fps.0 >= NEAR_CAPACITY * capacity.0) {
             return Above::default();
         }

@@ -1,7 +1,6 @@
 //! Real frames on a veth pair, counted by the kernel. Needs root.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 use nicety_model::FrameSize;
@@ -12,6 +11,7 @@ use nicety_packet::MacAddr;
 use nicety_paths::{DirectPath, DirectSpec, Path};
 
 use super::*;
+use crate::amid_frames::amid_frames;
 use crate::xdp::probe::live_frames;
 
 /// Faster than anything sends.
@@ -103,18 +103,6 @@ impl Stage {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-}
-
-/// Does something when frames of a trial have arrived.
-fn amid_frames(path: &DirectPath, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    let port = path.ports()[1].clone();
-    std::thread::spawn(move || {
-        let links = Links::open(&port.ns).unwrap();
-        while links.get(&port.name).unwrap().counters.rx_packets < 100 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        work();
-    })
 }
 
 /// Frames at a rate, with as much time as a busy machine may take.
