@@ -114,12 +114,17 @@ pub fn by_cell<'a>(runs: impl IntoIterator<Item = &'a Run>) -> ByCell<'a> {
     let mut all = ByCell::new();
     for (number, run) in runs.into_iter().enumerate() {
         // Visits are judged together: one that failed is a gap, no failure of the cell.
-        let summaries = run.cells.iter().filter(|one| one.estimate.is_some());
+        let summaries = run.cells.iter();
         let together: HashMap<&str, Verdict> = summaries
+            .filter(|one| one.estimate.is_some() || one.verdict == Verdict::Bound)
             .map(|summary| (&*summary.cell, summary.verdict))
             .collect();
         for cell in run.visits.iter().filter(|cell| cell.control.is_none()) {
             let verdict = together.get(&*cell.cell).copied();
+            // A bound is no value of a cell that was measured by its other visits.
+            if cell.verdict == Verdict::Bound && verdict.is_some_and(Verdict::is_own) {
+                continue;
+            }
             let repeat = Repeat::Frames(cell, verdict.unwrap_or(cell.verdict));
             all.entry(&cell.cell).or_default().push((number, repeat));
         }

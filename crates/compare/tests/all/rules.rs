@@ -179,6 +179,22 @@ fn visits_count_as_repeats_and_are_judged_together() {
 }
 
 #[test]
+fn bounds_are_not_compared() {
+    // Of a cell that was measured, a visit's bound is no value.
+    let mut few = visited(&OLD, Verdict::Ok);
+    few.visits[1].verdict = Verdict::Bound;
+    few.visits[1].throughput_fps = Some(1.0);
+    let row = &both(few, visited(&OLD, Verdict::Ok)).cells[0];
+    assert_eq!((row.judgement, row.old.repeats), (Judgement::Same, 4));
+    // A cell that is a bound has no interval, and no visit speaks for it.
+    let mut bound = visited(&LOW, Verdict::Bound);
+    bound.cells[0].estimate = None;
+    bound.visits[0].verdict = Verdict::Late;
+    let row = &both(visited(&OLD, Verdict::Ok), bound).cells[0];
+    assert_eq!(row.reason.as_deref(), Some("bound now"));
+}
+
+#[test]
 fn other_estimators_are_named_whatever_the_preset_is_called() {
     let new = || visited(&OLD, Verdict::Ok);
     let comparison = both(run(&[(A, &OLD)]), new());
