@@ -8,11 +8,12 @@ use crate::units::{Fps, LossRatio};
 /// Slots by which engines tell apart when frames were sent: 2^23 ns. Windows are whole slots.
 pub const SLOT_NS: u64 = 1 << 23;
 
-/// Loss of a trial's frames in consecutive windows, by the time of sending.
+/// Loss of a trial's frames in windows of whole slots, by the time of sending.
 ///
 /// A trial of a second judges the worst moment of the machine in that second; a window of 50 ms
 /// judges the path in most of them. A load meets its goal when more than half of its windows do:
-/// RFC 9971's exceed ratio of one half, with the window as the trial.
+/// RFC 9971's exceed ratio of one half, with the window as the trial. Slots in which a CPU of the path
+/// stood still are in no window: they are set apart by time, never by what was lost in them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Windows {
     /// Length of each window, in seconds.
@@ -21,6 +22,13 @@ pub struct Windows {
     pub sent: Vec<u64>,
     /// Of these, frames that never arrived; as many numbers as in `sent`.
     pub lost: Vec<u64>,
+    /// Time of sending that is in no window because a CPU of the path stood still, in seconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub apart_s: f64,
+}
+
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// Frames of one window.
@@ -45,6 +53,23 @@ impl Window {
 }
 
 impl Windows {
+    /// Windows of `many` of these slots of `slot_s` each, one behind the other; `None` is a slot that is set
+    /// apart. What is left over at the end is in no window.
+    pub fn of_slots(slots: &[Option<Window>], many: usize, slot_s: f64) -> Self {
+        let clean: Vec<Window> = slots.iter().copied().flatten().collect();
+        let sum = |part: &[Window]| {
+            let sum = |of: fn(&Window) -> u64| part.iter().map(of).sum::<u64>();
+            (sum(|window| window.sent), sum(|window| window.lost))
+        };
+        let (sent, lost) = clean.chunks_exact(many.max(1)).map(sum).unzip();
+        Self {
+            length_s: many.max(1) as f64 * slot_s,
+            sent,
+            lost,
+            apart_s: (slots.len() - clean.len()) as f64 * slot_s,
+        }
+    }
+
     /// The windows in which frames were sent.
     pub fn iter(&self) -> impl Iterator<Item = Window> + '_ {
         self.sent
@@ -52,6 +77,13 @@ impl Windows {
             .zip(&self.lost)
             .map(|(&sent, &lost)| Window { sent, lost })
             .filter(|window| window.sent > 0)
+    }
+
+    /// Share of the time that was not set apart.
+    pub fn clean(&self) -> f64 {
+        let judged_s = self.length_s * self.sent.len() as f64;
+        let all_s = judged_s + self.apart_s;
+        if all_s > 0.0 { judged_s / all_s } else { 1.0 }
     }
 
     /// Windows within `goal`, and windows beyond it.
@@ -85,6 +117,7 @@ impl Windows {
             length_s: self.length_s * many,
             sent: sums(&self.sent),
             lost: sums(&self.lost),
+            apart_s: self.apart_s,
         }
     }
 
@@ -111,6 +144,7 @@ mod tests {
             length_s: 0.01,
             sent: vec![100; 7],
             lost: vec![1, 0, 0, 0, 5, 0, 9],
+            apart_s: 0.0,
         };
         let merged = slots.merged(0.0301);
         assert_eq!((merged.sent, merged.lost), (vec![300; 2], vec![1, 5]));
@@ -126,6 +160,7 @@ mod tests {
             length_s: 0.05,
             sent: vec![10_000, 10_000, 0, 10_000, 10_000],
             lost: vec![0, 1, 0, 2, 5_000],
+            apart_s: 0.0,
         };
         assert_eq!(windows.judged(1e-4), (2, 2));
         assert_eq!(windows.judged(0.0), (1, 3));

@@ -158,6 +158,8 @@ pub struct Part {
 pub struct Slots {
     /// Length of each slot.
     pub length: Duration,
+    /// Number of the first slot: its beginning over the length, by the monotonic clock.
+    pub first: u64,
     /// Frames of all directions, from the first slot in which every direction sent from its beginning
     /// to its end to the last such slot.
     pub parts: Vec<Part>,

@@ -40,6 +40,7 @@ pub(crate) fn together(stretches: &[Stretch]) -> Option<Slots> {
     };
     Some(Slots {
         length: Duration::from_nanos(1 << SLOT_BITS),
+        first,
         parts: (first..end).map(sum_of_slot).collect(),
     })
 }

@@ -112,6 +112,7 @@ fn run(mut search: Box<dyn Search>, path: Path, seed: u64) -> (Outcome, f64) {
             wall: Duration::from_secs_f64(sut.wall_s(seconds)),
             loss_ratio: LossRatio(shot.loss_ratio.0),
             single: None,
+            clean: 1.0,
             windows: None,
             forwarding: shot.forwarding,
         });

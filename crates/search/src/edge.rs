@@ -1,8 +1,8 @@
 //! Probabilistic bisection for the edge of a path that is disturbed now and then.
 //!
 //! On a shared machine, loss in half a second says more about the machine than about the path.
-//! Windows of some 50 ms tell the two apart: below the path's edge few of them lose frames,
-//! above it nearly all do. A load is therefore judged by its windows (RFC 9971 with an exceed
+//! Windows of some 50 ms, made of the time in which the path had its CPUs, tell the two apart: below the path's
+//! edge few of them lose frames, above it nearly all do. A load is therefore judged by its windows (RFC 9971 with an exceed
 //! ratio of one half and the window as the trial). The edge's place is a probability that every
 //! trial sharpens; the next trial goes where the edge is as likely below as above (Waeber,
 //! Frazier and Henderson 2013; the shape of the edge as in QUEST, Watson and Pelli 1983).
@@ -48,8 +48,9 @@ const WIDE_SCALE: f64 = 0.3;
 const FLAT_SCALE: f64 = 1.0;
 /// Length of a trial, unless five windows take longer.
 const TRIAL: Duration = Duration::from_millis(500);
-/// Windows of a trial.
+/// Windows of a trial, and the share of its time that is expected to be in windows at least.
 const WINDOWS: u32 = 5;
+const CLEAN: f64 = 0.25;
 /// Good trials at the highest load that end the search there.
 const AT_MAX: u32 = 2;
 /// Next load where none was good so far, as a share of the lowest.
@@ -131,6 +132,8 @@ pub struct EdgeSearch {
     skipped: u32,
     /// Good and bad windows so far.
     windows: (u32, u32),
+    /// Share of the last trial's time that was in windows.
+    clean: f64,
     /// Trials before the posterior was begun anew.
     before: u32,
     failed: Option<Note>,
@@ -170,6 +173,7 @@ impl EdgeSearch {
             carried: 0.0,
             skipped: 0,
             windows: (0, 0),
+            clean: 1.0,
             before: 0,
             failed: None,
             timed_out: false,
@@ -197,9 +201,11 @@ impl EdgeSearch {
         }
     }
 
-    /// Length of a trial with these windows.
+    /// Length of a trial with these windows: longer where only a share of the time is in windows.
     pub(crate) fn length(&self, window: Duration) -> Duration {
-        window::trial(window, WINDOWS).max(TRIAL)
+        window::trial(window, WINDOWS)
+            .max(TRIAL)
+            .div_f64(self.clean)
     }
 
     /// Whether the trial that is due is a look at whole windows.
@@ -470,6 +476,7 @@ impl Search for EdgeSearch {
             return;
         }
         self.trials += 1;
+        self.clean = seen.clean.clamp(CLEAN, 1.0);
         self.learn(seen, (good, bad));
         self.windows = (self.windows.0 + good, self.windows.1 + bad);
         let overload = good == 0 && seen.forwarding.0 < seen.load.0 * (1.0 - OVERLOAD);

@@ -35,6 +35,8 @@ pub struct Seen {
     pub windows: Option<(u32, u32)>,
     /// Windows that lost exactly one frame.
     pub single: Option<u32>,
+    /// Share of its time that is in windows, because the path had its CPUs.
+    pub clean: f64,
     /// Frames received per second of sending time, per direction.
     pub forwarding: Fps,
 }

@@ -418,6 +418,7 @@ impl Search for Mlr {
             wall: duration,
             loss_ratio: nicety_model::LossRatio(0.0),
             single: None,
+            clean: 1.0,
             windows: None,
             forwarding: load,
         });

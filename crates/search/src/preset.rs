@@ -133,7 +133,7 @@ impl Settings {
     /// How loads are judged and searched, where not by whole trials. The number changes with what
     /// changes results.
     pub fn estimator(&self) -> Option<&'static str> {
-        self.judges_windows().then_some("edge of windows/2")
+        self.judges_windows().then_some("edge of windows/3")
     }
 
     /// Visits of every cell, apart in time, for a plan that asks for `repeats`.

@@ -4,15 +4,18 @@
 //! search astray, and that the same seed gives the same trials.
 
 mod busy;
+mod traces;
 
 use std::time::Duration;
 
+use nicety_model::windows::Window;
 use nicety_model::{
     Fps, FrameCounts, LossRatio, PacingReport, Purpose, SCHEMA, TrialRecord, Validity, Windows,
 };
 
 use busy::State;
 pub use busy::{Busy, SLOT_S};
+pub use traces::{Gaps, traces};
 
 /// How a simulated path answers load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,6 +109,8 @@ pub struct Slot {
     pub sent: f64,
     /// Of these, frames that never arrived.
     pub lost: f64,
+    /// The path is known to have stood still in it.
+    pub apart: bool,
 }
 
 /// A simulated path with its random numbers.
@@ -116,6 +121,8 @@ pub struct Sut {
     trials: u64,
     tester_limit: Option<f64>,
     overhead_s: f64,
+    /// Whether stalls are noted: their slots are in no window.
+    notes_stalls: bool,
     state: State,
 }
 
@@ -128,6 +135,7 @@ impl Sut {
             trials: 0,
             tester_limit: None,
             overhead_s: 0.5,
+            notes_stalls: true,
             state: State::default(),
         }
     }
@@ -136,6 +144,13 @@ impl Sut {
     #[must_use]
     pub fn with_tester_limit(mut self, limit: f64) -> Self {
         self.tester_limit = Some(limit);
+        self
+    }
+
+    /// The same path seen by a tester that notes no stalls.
+    #[must_use]
+    pub fn with_unseen_stalls(mut self) -> Self {
+        self.notes_stalls = false;
         self
     }
 
@@ -180,7 +195,8 @@ impl Sut {
                 vec![
                     Slot {
                         sent,
-                        lost: sent * loss
+                        lost: sent * loss,
+                        apart: false,
                     };
                     count as usize
                 ]
@@ -329,15 +345,16 @@ impl Sut {
         let offered = Fps(self.tester_limit.map_or(load.0, |limit| load.0.min(limit)));
         let slots = self.slots(offered, seconds);
         let length = (window.as_secs_f64() / SLOT_S - 1e-9).ceil().max(1.0) as usize;
-        let windows: Vec<(u64, u64)> = slots
-            .get(1..slots.len() - 1)
-            .unwrap_or_default()
-            .chunks_exact(length)
-            .map(|part| {
-                let sum = |of: fn(&Slot) -> f64| part.iter().map(of).sum::<f64>().round() as u64;
-                (sum(|slot| slot.sent), sum(|slot| slot.lost))
+        let whole = slots.get(1..slots.len() - 1).unwrap_or_default();
+        let judged = |slot: &Slot| {
+            let is_apart = slot.apart && self.notes_stalls;
+            (!is_apart).then_some(Window {
+                sent: slot.sent.round() as u64,
+                lost: slot.lost.round() as u64,
             })
-            .collect();
+        };
+        let judged: Vec<_> = whole.iter().map(judged).collect();
+        let windows = Windows::of_slots(&judged, length, SLOT_S);
         let sum = |of: fn(&Slot) -> f64| slots.iter().map(of).sum::<f64>().round() as u64;
         let (sent, lost) = (sum(|slot| slot.sent), sum(|slot| slot.lost));
         let frames = FrameCounts {
@@ -347,16 +364,7 @@ impl Sut {
             lost,
             ..FrameCounts::default()
         };
-        self.recorded(
-            (purpose, load, offered),
-            seconds,
-            frames,
-            Some(Windows {
-                length_s: length as f64 * SLOT_S,
-                sent: windows.iter().map(|window| window.0).collect(),
-                lost: windows.iter().map(|window| window.1).collect(),
-            }),
-        )
+        self.recorded((purpose, load, offered), seconds, frames, Some(windows))
     }
 
     /// Frames lost by a fluid queue that stands still now and then. What is queued when
@@ -473,6 +481,29 @@ pub fn busy_paths() -> [(&'static str, Path); 5] {
                 ..Busy::quiet(1e6, 256.0)
             }),
         ),
+    ]
+}
+
+/// Paths of 1 Mpps whose CPU stood still as recorded, with a ring of 256 frames: one for each record, then on the idle
+/// machine one of 4,096 and one of 64 frames, and with every 11,000th frame lost.
+pub fn recorded_paths() -> [(&'static str, Path); 7] {
+    let path = |gaps: Gaps, ring: f64, every: u64| {
+        Path::Busy(Busy {
+            gaps,
+            every,
+            jitter: 0.003,
+            ..Busy::quiet(1e6, ring)
+        })
+    };
+    let [idle, calm, fifo, nice] = traces().map(|(_, gaps)| gaps);
+    [
+        ("idle", path(idle, 256.0, 0)),
+        ("calm", path(calm, 256.0, 0)),
+        ("fifo", path(fifo, 256.0, 0)),
+        ("nice-20", path(nice, 256.0, 0)),
+        ("idle4096", path(idle, 4096.0, 0)),
+        ("idle64", path(idle, 64.0, 0)),
+        ("idle11k", path(idle, 256.0, 11_000)),
     ]
 }
 

@@ -352,13 +352,20 @@ impl<'a> Trials<'a> {
         if let Some(hardware) = hardware {
             hardware::add(&mut record, hardware);
         }
-        let stalls = self.stalls.and_then(StallWatch::seen);
-        if let Some(stalls) = stalls::report(stalls.as_deref(), &self.path_cpus, self.engine) {
-            record::set_apart(&mut record, stalls);
+        let watched = self.stalls.map(StallWatch::seen);
+        let stalls = watched.as_ref().and_then(Option::as_deref);
+        if let Some(report) = stalls::report(stalls, &self.path_cpus, self.engine) {
+            record::set_apart(&mut record, report);
         }
         if let Some(window) = spec.window {
+            let apart = match watched.is_some() && stalls.is_none() {
+                // More often than can be noted.
+                true => vec![0..u64::MAX],
+                false => stalls::spans(stalls.unwrap_or_default(), &self.path_cpus),
+            };
             let slots = self.engine.slots();
-            record.windows = slots.and_then(|s| windows::of(&s, window, &record.frames));
+            record.windows = slots.and_then(|s| windows::of(&s, &apart, window, &record.frames));
+            record::without_window(&mut record);
         }
         record.started_unix_s = started.as_secs_f64();
         record.cpu = Some(record::cpu(&watch, &before.cpu, &cpu_after, &report));

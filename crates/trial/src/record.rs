@@ -126,6 +126,16 @@ pub(crate) fn set_apart(record: &mut TrialRecord, stalls: StallReport) {
     record.stalls = Some(stalls);
 }
 
+/// Nothing can be said of a trial whose CPUs were taken away so often that no window is left.
+pub(crate) fn without_window(record: &mut TrialRecord) {
+    let windows = record.windows.as_ref();
+    let is_left = windows.is_none_or(|windows| windows.apart_s == 0.0 || !windows.sent.is_empty());
+    if !is_left && record.validity.is_valid() {
+        let why = "CPUs of the path were taken away so often that no window is left".to_owned();
+        record.validity = Validity::Stalled { why };
+    }
+}
+
 /// CPU use between two snapshots, with the engine's own threads, which do not outlive a trial.
 pub(crate) fn cpu(
     watch: &Watch,

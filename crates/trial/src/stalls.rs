@@ -21,8 +21,7 @@ pub(crate) fn report(
     engine: &dyn Engine,
 ) -> Option<StallReport> {
     let stalls = stalls?;
-    let of_path = |stall: &&Stall| path_cpus.is_empty() || path_cpus.contains(&stall.cpu);
-    let spans: Vec<_> = stalls.iter().filter(of_path).map(span).collect();
+    let spans = spans(stalls, path_cpus);
     let part = match spans.as_slice() {
         [] => Part::default(),
         some => engine.part(some)?,
@@ -46,6 +45,12 @@ pub(crate) fn report(
 /// The time in ns of the monotonic clock in which what the path does with a frame may be due to a stall.
 pub fn span(stall: &Stall) -> Range<u64> {
     stall.ns.start.saturating_sub(BEFORE_NS)..stall.ns.end.saturating_add(AFTER_NS)
+}
+
+/// The spans of those stalls that are the path's, where its CPUs are known.
+pub(crate) fn spans(stalls: &[Stall], path_cpus: &[u32]) -> Vec<Range<u64>> {
+    let of_path = |stall: &&Stall| path_cpus.is_empty() || path_cpus.contains(&stall.cpu);
+    stalls.iter().filter(of_path).map(span).collect()
 }
 
 /// Why nothing can be said of a trial, if that is so.

@@ -38,8 +38,11 @@ fn ports_are_explained_and_limits_shown() {
         "{table}"
     );
 
-    let line = uplink.says(&["status", "a1"]);
-    assert!(line.starts_with("a1, a port of a: sends "), "{line}");
+    let mut line = String::new();
+    daemon.until("what a1 sends", |_| {
+        line = uplink.says(&["status", "a1"]);
+        line.starts_with("a1, a port of a: sends ")
+    });
     assert!(
         line.contains(", its limit of 3.0 Mbit/s is not reached; a: "),
         "{line}"

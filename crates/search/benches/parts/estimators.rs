@@ -1,10 +1,10 @@
-//! Estimators of the edge beside each other, on simulated paths of machines that others use: the
-//! one that is used, a staircase, and the staircase's trials with the edge fitted to them.
+//! The search by windows on simulated paths of machines that others use: with windows of the time in which the path
+//! had its CPUs, and with windows of all the time.
 
 use nicety_model::Fps;
 use nicety_search::edge::{EdgeSearch, window};
 use nicety_search::{Search, Seen, Settings};
-use nicety_testkit::sut::{Path, Sut, busy_paths, reference_paths};
+use nicety_testkit::sut::{Path, Sut, busy_paths, recorded_paths, reference_paths};
 
 use super::{LOSS, MIN};
 
@@ -15,12 +15,6 @@ const RUNS: u64 = 40;
 const OVERLOAD: Fps = Fps(2e6);
 /// Time between two visits of a cell, in seconds.
 const APART_S: f64 = 25.0;
-
-#[derive(Clone, Copy)]
-pub enum Estimator {
-    Edge,
-    Staircase,
-}
 
 /// What runs of an estimator on a path came to.
 pub struct Figures {
@@ -38,22 +32,24 @@ pub struct Figures {
 }
 
 pub fn all() -> Vec<Figures> {
-    let paths = || reference_paths().into_iter().chain(busy_paths());
-    let estimators = [
-        ("edge", Estimator::Edge),
-        ("staircase", Estimator::Staircase),
-    ];
-    estimators
+    let paths = || {
+        let simulated = reference_paths().into_iter().chain(busy_paths());
+        simulated.chain(recorded_paths())
+    };
+    [("edge", false), ("edge, all time", true)]
         .into_iter()
-        .flat_map(|(name, estimator)| paths().map(move |path| figures(name, estimator, path)))
+        .flat_map(|(name, unseen)| paths().map(move |path| figures(name, unseen, path)))
         .collect()
 }
 
-fn figures(name: &'static str, estimator: Estimator, (path, sut): (&'static str, Path)) -> Figures {
+fn figures(name: &'static str, unseen: bool, (path, sut): (&'static str, Path)) -> Figures {
     let (mut visits, mut medians, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
     let (mut traffic_s, mut wall_s) = (0.0, 0.0);
     for seed in 0..RUNS {
         let mut sut = Sut::new(sut, seed);
+        if unseen {
+            sut = sut.with_unseen_stalls();
+        }
         let mut throughputs: Vec<f64> = Vec::new();
         for _ in 0..VISITS {
             let mut clock = Clock {
@@ -61,10 +57,7 @@ fn figures(name: &'static str, estimator: Estimator, (path, sut): (&'static str,
                 traffic_s: 0.0,
                 wall_s: 0.0,
             };
-            let result = match estimator {
-                Estimator::Edge => edge(&mut clock, middle(&throughputs)),
-                Estimator::Staircase => staircase(&mut clock),
-            };
+            let result = edge(&mut clock, middle(&throughputs));
             traffic_s += clock.traffic_s;
             wall_s += clock.wall_s;
             throughputs.push(result);
@@ -105,7 +98,7 @@ struct Clock<'a> {
 
 impl Clock<'_> {
     /// Windows within the goal and beyond it of a trial, and what it forwarded.
-    fn trial(&mut self, load: Fps, seconds: f64) -> (u32, u32, Fps) {
+    fn trial(&mut self, load: Fps, seconds: f64) -> (u32, u32, Fps, f64) {
         let window = window::of(load.0, LOSS);
         let purpose = nicety_model::Purpose::Search;
         let record = self.sut.record_by_windows((purpose, load), seconds, window);
@@ -113,7 +106,8 @@ impl Clock<'_> {
         self.wall_s += record.wall_s;
         let windows = record.windows.unwrap();
         let (good, bad) = windows.judged(LOSS);
-        (good, bad, windows.forwarding(1).unwrap_or(load))
+        let forwarding = windows.forwarding(1).unwrap_or(load);
+        (good, bad, forwarding, windows.clean())
     }
 }
 
@@ -125,51 +119,19 @@ fn edge(clock: &mut Clock<'_>, known: Option<f64>) -> f64 {
         search.expect(Fps(known));
     }
     while let Some(request) = search.next_trial() {
-        let (good, bad, forwarding) = clock.trial(request.load, request.duration.as_secs_f64());
+        let (good, bad, forwarding, clean) =
+            clock.trial(request.load, request.duration.as_secs_f64());
         search.observe(&Seen {
             load: request.load,
             carried: request.load,
+            clean,
             duration: request.duration,
             wall: request.duration,
             loss_ratio: nicety_model::LossRatio(0.0),
             single: None,
-            windows: Some((good, bad)),
+            windows: Some((good, bad)).filter(|windows| *windows != (0, 0)),
             forwarding,
         });
     }
     search.outcome().throughput.map_or(0.0, |fps| fps.0)
-}
-
-/// Eight trials, up by a step after a good one and down after a bad one, steps halved at every turn;
-/// the result is the load that separates good from bad windows with the fewest exceptions.
-fn staircase(clock: &mut Clock<'_>) -> f64 {
-    let mut load = clock.trial(OVERLOAD, 0.5).2.0 * 0.96;
-    let (mut step, mut up) = (0.04_f64, None);
-    let mut seen: Vec<(f64, u32, u32)> = Vec::new();
-    for _ in 0..8 {
-        let window = window::of(load, LOSS);
-        let seconds = window::trial(window, 5).as_secs_f64().max(0.5);
-        let (good, bad, _) = clock.trial(Fps(load), seconds);
-        seen.push((load, good, bad));
-        if up.is_some_and(|up| up != (good > bad)) {
-            step = (step / 2.0).max(0.01);
-        }
-        up = Some(good > bad);
-        load *= if good > bad { 1.0 + step } else { 1.0 - step };
-    }
-    let mut loads: Vec<f64> = seen.iter().map(|trial| trial.0).collect();
-    loads.sort_by(f64::total_cmp);
-    let wrong = |edge: f64| -> u32 {
-        let one = |(load, good, bad): &(f64, u32, u32)| if *load <= edge { *bad } else { *good };
-        seen.iter().map(one).sum()
-    };
-    let between = loads.windows(2).map(|pair| (pair[0] * pair[1]).sqrt());
-    let ends = [loads[0] * 0.98, loads[loads.len() - 1] * 1.01];
-    let edges: Vec<f64> = between.chain(ends).collect();
-    let fewest = edges.iter().map(|edge| wrong(*edge)).min().unwrap_or(0);
-    let best: Vec<f64> = edges
-        .into_iter()
-        .filter(|edge| wrong(*edge) == fewest)
-        .collect();
-    best.iter().sum::<f64>() / best.len() as f64
 }

@@ -19,6 +19,7 @@ fn seen(load: f64, loss: f64) -> Seen {
         wall: Duration::from_secs(11),
         loss_ratio: nicety_model::LossRatio(loss),
         single: None,
+        clean: 1.0,
         windows: None,
         forwarding: Fps(load * (1.0 - loss)),
     }

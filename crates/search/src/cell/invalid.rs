@@ -4,7 +4,7 @@ use nicety_model::counted::plural;
 use nicety_model::note::SearchNote;
 use nicety_model::{Fps, TrialRecord, Validity};
 
-use super::record::contended;
+use super::record::{contended, is_all_apart};
 use super::{Cell, Stage, Step};
 use crate::verdict::OTHERS_LIMIT;
 
@@ -67,7 +67,8 @@ impl Cell {
         let stalled = matches!(record.validity, Validity::Stalled { .. });
         let disturbed = stalled || step.load.0 <= self.reached && !at_its_best;
         self.tries = 0;
-        if self.stage == Stage::Search && self.by_windows() && contended(record) {
+        let taken = contended(record) || is_all_apart(record);
+        if self.stage == Stage::Search && self.by_windows() && taken {
             self.given_up.push(step.load.0);
             self.search.skip();
             self.after_search();

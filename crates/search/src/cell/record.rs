@@ -68,7 +68,8 @@ impl Cell {
     }
 
     /// Whether a trial counts as it is. Where whole trials are judged, only a valid one counts.
-    /// Windows judge the frames that were sent, stalls included. A trial that missed its load is evidence if it lost too much.
+    /// Windows judge the frames that were sent while the path had its CPUs. A trial that missed its load is evidence if
+    /// it lost too much.
     pub(super) fn counts(&self, record: &TrialRecord) -> bool {
         if record.validity.is_valid() {
             return true;
@@ -77,7 +78,7 @@ impl Cell {
         match record.validity {
             // Whatever was set apart: nothing was lost that the goal does not allow.
             Validity::Stalled { .. } if raw <= self.plan.settings.loss_ratio => true,
-            Validity::Stalled { .. } => self.by_windows(),
+            Validity::Stalled { .. } => self.by_windows() && !is_all_apart(record),
             Validity::LoadMissed { .. } => {
                 self.by_windows() && self.is_sought() && self.tells(record)
             }
@@ -97,6 +98,9 @@ impl Cell {
     /// was not lost is carried. Only where others had the CPUs loss is theirs.
     fn tells(&self, record: &TrialRecord) -> bool {
         let windows = record.windows.as_ref();
+        if is_all_apart(record) {
+            return record.frames.loss_ratio().0 <= self.plan.settings.loss_ratio;
+        }
         if windows.is_some_and(|windows| enough_offered(record, windows)) {
             return true;
         }
@@ -142,6 +146,7 @@ impl Cell {
             loss_ratio: self.loss(record),
             windows: self.windows(record),
             single: windows.map(single),
+            clean: windows.map_or(1.0, Windows::clean),
             forwarding: Fps(record.forwarding_fps),
         }
     }
@@ -212,11 +217,17 @@ fn directions(record: &TrialRecord) -> u32 {
     record.streams.len().max(1) as u32
 }
 
+/// Whether no window is left to judge by, because CPUs of the path stood still.
+pub(super) fn is_all_apart(record: &TrialRecord) -> bool {
+    let windows = record.windows.as_ref();
+    windows.is_some_and(|windows| windows.apart_s > 0.0 && windows.iter().next().is_none())
+}
+
 /// Whether the load was offered in enough windows to judge by them alone.
 fn enough_offered(record: &TrialRecord, windows: &Windows) -> bool {
     let least = least(record, windows);
     let offered = windows.iter().filter(|window| window.sent as f64 >= least);
-    offered.count() >= WINDOWS.min(windows.sent.len())
+    offered.count() >= WINDOWS.min(windows.sent.len().max(1))
 }
 
 /// Whether other programs had so much of the CPUs that a sender missed its load for them: a sender

@@ -32,6 +32,7 @@ fn run(search: &mut EdgeSearch, sut: &mut Sut) -> Vec<(f64, f64)> {
             wall: Duration::from_secs_f64(record.wall_s),
             loss_ratio: record.loss_ratio,
             single: Some(windows.iter().filter(|window| window.lost == 1).count() as u32),
+            clean: 1.0,
             windows: Some(windows.judged(GOAL)),
             forwarding: windows.forwarding(1).unwrap(),
         });
@@ -211,6 +212,7 @@ fn engines_without_windows_are_judged_by_whole_trials() {
             wall: request.duration,
             loss_ratio: LossRatio(loss),
             single: None,
+            clean: 1.0,
             windows: None,
             forwarding: Fps(request.load.0.min(1e6)),
         });
@@ -248,6 +250,7 @@ fn a_load_that_was_not_offered_is_not_carried() {
             wall: request.duration,
             loss_ratio: LossRatio(if good { 0.0 } else { 0.01 }),
             single: Some(0),
+            clean: 1.0,
             windows: Some(if good { (5, 0) } else { (0, 5) }),
             forwarding: Fps(offered.min(1e6)),
         });

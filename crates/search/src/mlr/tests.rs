@@ -24,6 +24,7 @@ fn seen(sut: &mut Sut, request: TrialRequest) -> Seen {
         wall: Duration::from_secs_f64(sut.wall_s(seconds)),
         loss_ratio: shot.loss_ratio,
         single: None,
+        clean: 1.0,
         windows: None,
         forwarding: shot.forwarding,
     }
@@ -447,6 +448,7 @@ proptest! {
                 wall: request.duration,
                 loss_ratio: LossRatio(loss),
                 single: None,
+                clean: 1.0,
                 windows: None,
                 forwarding: Fps(*rate),
             });

@@ -221,6 +221,7 @@ fn arbitrary_answers_end() {
                 wall: request.duration,
                 loss_ratio: LossRatio(loss),
                 single: None,
+                clean: 1.0,
                 windows: None,
                 forwarding: Fps(rng.f64() * 2e6),
             });

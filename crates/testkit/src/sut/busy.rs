@@ -3,6 +3,7 @@
 //! and drift are where they are whoever asks.
 
 use super::Slot;
+use super::traces::{Gaps, TRACE_S, within};
 
 /// Length of a slot in seconds, as engines have it.
 pub const SLOT_S: f64 = nicety_model::windows::SLOT_NS as f64 * 1e-9;
@@ -34,6 +35,8 @@ pub struct Busy {
     pub drift: f64,
     /// Every so many frames one is lost, whatever the load; 0 for none.
     pub every: u64,
+    /// Recorded times in which it stands still besides.
+    pub gaps: Gaps,
 }
 
 impl Busy {
@@ -50,6 +53,7 @@ impl Busy {
             slow_by: 0.0,
             drift: 0.0,
             every: 0,
+            gaps: &[],
         }
     }
 }
@@ -64,7 +68,15 @@ pub(super) struct State {
     /// The slow phase under way or to come.
     slow: (f64, f64),
     frames: f64,
+    /// Where in the record of its gaps the time begins.
+    phase: Option<f64>,
 }
+
+/// As the tester sees stalls: from this length on, and frames are set apart from so long before to so long after one
+/// (`nicety_port::stalls`, `nicety_trial::stalls`).
+const SEEN_S: f64 = 0.45e-3;
+const BEFORE_S: f64 = 0.5e-3;
+const AFTER_S: f64 = 2e-3;
 
 impl State {
     /// Time passes without load.
@@ -82,11 +94,23 @@ impl State {
     ) -> Vec<Slot> {
         let mut queued: f64 = 0.0;
         let mut slots = Vec::new();
+        let phase = *self.phase.get_or_insert_with(|| random.f64() * TRACE_S);
         for _ in 0..count {
             let capacity = path.capacity * self.speed(path, random);
             let standing = stalls(path, random);
+            let begin = phase + self.now;
             let mut lost = 0.0;
-            for (rate, time) in [(load, standing), (load - capacity, SLOT_S - standing)] {
+            let mut pieces = vec![(load, standing)];
+            let mut at = begin + standing;
+            for (start, end) in within(path.gaps, at, begin + SLOT_S) {
+                pieces.extend([(load - capacity, start - at), (load, end - start)]);
+                at = end;
+            }
+            pieces.push((load - capacity, begin + SLOT_S - at));
+            let near = within(path.gaps, begin - AFTER_S, begin + SLOT_S + BEFORE_S);
+            let apart =
+                standing > SEEN_S || near.into_iter().any(|(start, end)| end - start > SEEN_S);
+            for (rate, time) in pieces {
                 let level = queued + rate * time;
                 lost += (level - path.ring).max(0.0);
                 queued = level.clamp(0.0, path.ring);
@@ -101,6 +125,7 @@ impl State {
             slots.push(Slot {
                 sent,
                 lost: lost.min(sent),
+                apart,
             });
         }
         slots

@@ -62,6 +62,7 @@ fn judged(preset: Preset, record: &TrialRecord) -> Outcome {
             },
             windows: None,
             single: None,
+            clean: 1.0,
             forwarding: request.load,
         });
     }
