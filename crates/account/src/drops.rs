@@ -84,9 +84,10 @@ impl Owners {
         let at = place.device.as_deref();
         let own = at.and_then(|name| self.of_interface(netns, name));
         if let Some(owner) = own {
-            let towards = match place.received_at == place.index {
-                true => Towards::From,
-                false => Towards::To,
+            let towards = if place.received_at == place.index {
+                Towards::From
+            } else {
+                Towards::To
             };
             return (owner.clone(), Some(towards));
         }

@@ -156,9 +156,10 @@ fn last_loss(interval: &Interval) -> f64 {
     let last = ends.fold(interval.loss_at_unix_s(), f64::max);
     let told: u64 = interval.losses.iter().map(|span| span.frames).sum();
     // Later spans may have found no room.
-    match told < interval.frames.lost {
-        true => interval.ended_unix_s(),
-        false => last,
+    if told < interval.frames.lost {
+        interval.ended_unix_s()
+    } else {
+        last
     }
 }
 

@@ -46,9 +46,10 @@ pub fn of(cell: &CellResult, fate: &CellFate) -> Vec<Waterfall> {
         ledger: &fate.ledger,
         hops: fate.report.hops.as_ref(),
     };
-    match fate.report.ways.is_empty() {
-        true => vec![one(cell, fate, &whole)],
-        false => ways.collect(),
+    if fate.report.ways.is_empty() {
+        vec![one(cell, fate, &whole)]
+    } else {
+        ways.collect()
     }
 }
 
@@ -167,9 +168,10 @@ fn check(counted: u64, come: u64, gone: u64, elsewhere: u64) -> Option<Off> {
     }
     (counted < gone).then(|| Off {
         frames: difference(counted, gone),
-        why: match gone - counted <= elsewhere {
-            true => OffWhy::Elsewhere,
-            false => OffWhy::NotCounted,
+        why: if gone - counted <= elsewhere {
+            OffWhy::Elsewhere
+        } else {
+            OffWhy::NotCounted
         },
     })
 }

@@ -66,9 +66,10 @@ pub fn judge(
     let side = |of: fn(&MeasuredCell) -> &Vec<f64>| scores(target, &cells, of);
     let gain = gain(&side(|cell| &cell.before), &side(|cell| &cell.after));
     let failed = failed::anywhere(target, before, after);
-    let decision = match failed.is_empty() {
-        true => decide(gain),
-        false => MeasuredDecision::NotMeasured,
+    let decision = if failed.is_empty() {
+        decide(gain)
+    } else {
+        MeasuredDecision::NotMeasured
     };
     Measured {
         schema: nicety_model::SCHEMA,

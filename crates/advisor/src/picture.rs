@@ -19,13 +19,15 @@ pub fn picture(facts: &HostFacts) -> Picture {
     };
     for net in case.nics() {
         for irq in case.queue_irqs(net) {
-            let cpus = match irq.effective.is_empty() {
-                true => &irq.affinity,
-                false => &irq.effective,
+            let cpus = if irq.effective.is_empty() {
+                &irq.affinity
+            } else {
+                &irq.effective
             };
-            let name = match irq.name.is_empty() {
-                true => format!("{} IRQ {}", net.name(), irq.irq),
-                false => irq.name.clone(),
+            let name = if irq.name.is_empty() {
+                format!("{} IRQ {}", net.name(), irq.irq)
+            } else {
+                irq.name.clone()
             };
             add(
                 &case,

@@ -108,9 +108,10 @@ pub fn recovery(journal: &Journal, here: Here<'_>) -> Recovery {
         return Recovery::NeverBegan;
     };
     // A deadline of another boot is over.
-    let now_s = match boot == here.boot_id {
-        true => here.now_s,
-        false => f64::INFINITY,
+    let now_s = if boot == here.boot_id {
+        here.now_s
+    } else {
+        f64::INFINITY
     };
     match (need(journal.phase(), now_s), is_here(journal, here)) {
         (Need::Nothing | Need::Wait(_), _) => Recovery::None,
@@ -270,11 +271,12 @@ mod tests {
     };
 
     fn journal(boot_id: &str, netns: u64, file: bool, rest: Vec<Event>) -> Journal {
-        let knob = match file {
-            true => Knob::File {
+        let knob = if file {
+            Knob::File {
                 path: "/etc/x".to_owned(),
-            },
-            false => Knob::sysctl("a"),
+            }
+        } else {
+            Knob::sysctl("a")
         };
         let mut events = vec![
             Event::Begin {

@@ -87,25 +87,28 @@ impl Repeat<'_> {
 /// The results of a series that repeat each other: of a search for saturation the one that it
 /// found, which comes last.
 pub fn repeats(series: &SockSeries) -> &[SockResult] {
-    match series.curve.is_empty() {
-        true => &series.results,
-        false => &series.results[series.results.len().saturating_sub(1)..],
+    if series.curve.is_empty() {
+        &series.results
+    } else {
+        &series.results[series.results.len().saturating_sub(1)..]
     }
 }
 
 /// CPU time of both hosts per unit of work.
 fn demand(result: &SockResult) -> Option<f64> {
     let demand = result.service_demand.as_ref()?;
-    let (client, server) = match result.spec.test.has_transactions() {
-        true => (
+    let (client, server) = if result.spec.test.has_transactions() {
+        (
             demand.client_us_per_transaction,
             demand.server_us_per_transaction,
-        ),
-        false => (demand.client_us_per_kb, demand.server_us_per_kb),
+        )
+    } else {
+        (demand.client_us_per_kb, demand.server_us_per_kb)
     };
-    match demand.shared_host {
-        true => client,
-        false => Some(client? + server?),
+    if demand.shared_host {
+        client
+    } else {
+        Some(client? + server?)
     }
 }
 

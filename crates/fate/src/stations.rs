@@ -127,10 +127,12 @@ impl Stations {
         let arrives =
             at_port && ![SENT, QUEUED].contains(&kind) && !function.as_ref().is_some_and(before);
         let does = usize::try_from(kind).ok().and_then(|kind| DOES.get(kind));
-        let name = match arrives {
-            true => format!("arrived at {device}"),
-            false if known => format!("{} {device}", does.unwrap_or(&"at")),
-            false => NOWHERE.to_owned(),
+        let name = if arrives {
+            format!("arrived at {device}")
+        } else if known {
+            format!("{} {device}", does.unwrap_or(&"at"))
+        } else {
+            NOWHERE.to_owned()
         };
         let reason = u32::try_from(reason).ok();
         let reason = reason.and_then(|reason| reason_name(reason, &self.kernel.reasons));

@@ -97,9 +97,10 @@ impl Windows {
     /// How long to wait before the programs are attached again.
     pub(crate) fn rest(self, now_ns: u64) -> Duration {
         let pause = self.pause().unwrap_or_default();
-        match self.shared {
-            false => pause,
-            true => self.next(now_ns).0.saturating_sub(2 * SETTLE),
+        if self.shared {
+            self.next(now_ns).0.saturating_sub(2 * SETTLE)
+        } else {
+            pause
         }
     }
 

@@ -109,10 +109,7 @@ impl Emulator {
 
     /// What keeps it to what it needs, as far as it can.
     pub fn sandbox(&self) -> &'static [&'static str] {
-        match self.has_sandbox {
-            true => &SANDBOX,
-            false => &[],
-        }
+        if self.has_sandbox { &SANDBOX } else { &[] }
     }
 
     pub(crate) fn output_of(&self, words: &[&str]) -> Result<String, QemuError> {

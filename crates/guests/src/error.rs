@@ -261,11 +261,10 @@ fn how(status: ExitStatus) -> String {
 /// The remedy for the last words of a machine.
 fn what_to_do(last: &str) -> &'static str {
     let no_memory = ["cannot set up guest memory", "Cannot allocate memory"];
-    match no_memory.iter().any(|words| last.contains(words)) {
-        true => {
-            "there is not so much memory here: free some; a lab can be given less with --memory"
-        }
-        false => "if it does so again, please report this",
+    if no_memory.iter().any(|words| last.contains(words)) {
+        "there is not so much memory here: free some; a lab can be given less with --memory"
+    } else {
+        "if it does so again, please report this"
     }
 }
 

@@ -84,9 +84,10 @@ pub fn build(contents: &Contents<'_>) -> Result<Initramfs, QemuError> {
     }
     let file = in_memory(&archive.finish())?;
     // Parameters that the kernel does not know become the first process's environment.
-    let search = match dirs.is_empty() {
-        true => String::new(),
-        false => format!(" LD_LIBRARY_PATH={}", dirs.join(":")),
+    let search = if dirs.is_empty() {
+        String::new()
+    } else {
+        format!(" LD_LIBRARY_PATH={}", dirs.join(":"))
     };
     Ok(Initramfs {
         file,

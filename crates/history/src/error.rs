@@ -299,11 +299,14 @@ fn tls(error: &sqlx::Error) -> Option<String> {
     };
     let Some(error) = source.downcast_ref::<rustls::Error>() else {
         let text = source.to_string();
-        return matches!(error, sqlx::Error::Tls(_)).then(|| match text.contains("not support TLS") {
-            true => "the server offers none; switch it on there (ssl = on), or write sslmode=disable on a network you \
-                     trust"
-                .to_owned(),
-            false => format!("{text}; check the files in sslrootcert, sslcert and sslkey"),
+        return matches!(error, sqlx::Error::Tls(_)).then(|| {
+            if text.contains("not support TLS") {
+                "the server offers none; switch it on there (ssl = on), or write sslmode=disable on a network you \
+                 trust"
+                    .to_owned()
+            } else {
+                format!("{text}; check the files in sslrootcert, sslcert and sslkey")
+            }
         });
     };
     Some(trouble(error))

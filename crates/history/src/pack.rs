@@ -27,12 +27,13 @@ pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     ZlibDecoder::new(packed)
         .take(LARGEST + 1)
         .read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > LARGEST {
-        true => Err(io::Error::new(
+    if bytes.len() as u64 > LARGEST {
+        Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
             format!("larger than {LARGEST} bytes"),
-        )),
-        false => Ok(bytes),
+        ))
+    } else {
+        Ok(bytes)
     }
 }
 

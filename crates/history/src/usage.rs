@@ -80,9 +80,10 @@ impl History {
         let is_file = matches!(self.place, Place::File(_));
         // Nobody else writes these rows: the same once more changes nothing.
         self.write(async |connection, _| {
-            let commit = match is_file {
-                true => Some(crate::book::commit(connection).await?),
-                false => None,
+            let commit = if is_file {
+                Some(crate::book::commit(connection).await?)
+            } else {
+                None
             };
             Ok(put(connection, rows, Put::Replace, commit).await?)
         })

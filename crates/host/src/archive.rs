@@ -80,9 +80,10 @@ impl Archive {
         for entries in [&self.files, &self.links] {
             names_below(entries, &path, &mut names);
         }
-        match names.is_empty() {
-            true => Err(io::ErrorKind::NotFound.into()),
-            false => Ok(names.into_iter().map(OsString::from).collect()),
+        if names.is_empty() {
+            Err(io::ErrorKind::NotFound.into())
+        } else {
+            Ok(names.into_iter().map(OsString::from).collect())
         }
     }
 

@@ -68,11 +68,12 @@ impl Search {
         }
         let before = self.found.len();
         self.folder(path, DEPTH)?;
-        match self.found.len() == before {
-            true => Err(io::Error::other(
+        if self.found.len() == before {
+            Err(io::Error::other(
                 "the folder holds no captures; nicety inspect -o HOST.json makes one",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -103,10 +104,10 @@ impl Search {
             .extension()
             .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
         if about.is_dir() && !linked {
-            match is_record(path) {
-                true => self.add(path, &about),
-                false if depth > 0 => self.folder(path, depth - 1)?,
-                false => {}
+            if is_record(path) {
+                self.add(path, &about);
+            } else if depth > 0 {
+                self.folder(path, depth - 1)?;
             }
         } else if about.is_file() && ends {
             self.add(path, &about);

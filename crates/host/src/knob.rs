@@ -223,16 +223,18 @@ fn is_below(path: &str, parts: &[&str]) -> bool {
 
 /// sysctl(8): dots and slashes change places when the first separator is a dot.
 fn sysctl_path(knob: &Knob, name: &str) -> Result<String, KnobError> {
-    let relative = match name.contains('/') {
-        true => name.to_owned(),
-        false => name.replace('.', "/"),
+    let relative = if name.contains('/') {
+        name.to_owned()
+    } else {
+        name.replace('.', "/")
     };
-    match is_below(&relative, &SYSCTL_PARTS) {
-        true => Ok(format!("/proc/sys/{relative}")),
-        false => Err(KnobError::refused(
+    if is_below(&relative, &SYSCTL_PARTS) {
+        Ok(format!("/proc/sys/{relative}"))
+    } else {
+        Err(KnobError::refused(
             knob,
             "is not a setting that tuning may touch; net.* and vm.* are",
-        )),
+        ))
     }
 }
 

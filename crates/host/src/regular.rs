@@ -49,22 +49,24 @@ pub fn read_at_most(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
     reader
         .take(largest.saturating_add(1))
         .read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > largest {
-        true => Err(io::Error::new(
+    if bytes.len() as u64 > largest {
+        Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
             format!("larger than {largest} bytes"),
-        )),
-        false => Ok(bytes),
+        ))
+    } else {
+        Ok(bytes)
     }
 }
 
 fn check(file: &File) -> io::Result<()> {
-    match file.metadata()?.is_file() {
-        true => Ok(()),
-        false => Err(io::Error::new(
+    if file.metadata()?.is_file() {
+        Ok(())
+    } else {
+        Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "not a regular file",
-        )),
+        ))
     }
 }
 

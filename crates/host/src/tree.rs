@@ -160,9 +160,10 @@ impl Tree {
     /// Opens what is there; nothing is made.
     fn lookup(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC;
-        let path = match path.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => path,
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
         };
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         // A rename beside the lookup makes the kernel give up on `..` (openat2(2), EAGAIN).

@@ -135,8 +135,9 @@ fn bind(fd: &OwnedFd, address: &libc::sockaddr_vm) -> io::Result<()> {
 }
 
 fn done(result: libc::c_int) -> io::Result<()> {
-    match result < 0 {
-        true => Err(io::Error::last_os_error()),
-        false => Ok(()),
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
     }
 }

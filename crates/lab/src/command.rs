@@ -60,9 +60,12 @@ fn passes(name: &OsStr) -> bool {
 /// The user's shell, as far as it is there.
 pub fn shell() -> OsString {
     let named = std::env::var_os("SHELL").filter(|path| std::path::Path::new(path).is_file());
-    named.unwrap_or_else(|| match std::path::Path::new("/bin/bash").is_file() {
-        true => "/bin/bash".into(),
-        false => "/bin/sh".into(),
+    named.unwrap_or_else(|| {
+        if std::path::Path::new("/bin/bash").is_file() {
+            "/bin/bash".into()
+        } else {
+            "/bin/sh".into()
+        }
     })
 }
 

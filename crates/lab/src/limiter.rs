@@ -163,9 +163,10 @@ impl Limiter {
             let switch = fs::read_to_string(SWITCH).unwrap_or_default();
             for function in &reported.functions {
                 let name = (nic.clone(), function.vf);
-                let mbit = match is_shaped(&switch) {
-                    true => function.max_mbit.unwrap_or(0),
-                    false => 0,
+                let mbit = if is_shaped(&switch) {
+                    function.max_mbit.unwrap_or(0)
+                } else {
+                    0
                 };
                 if mbit == 0 && !self.held.contains(&name) {
                     continue;

@@ -112,9 +112,10 @@ impl Session<'_> {
             let ready = wait(lab.as_fd(), self.wake, listen, left)?;
             // What has come already may be what is waited for.
             if left.is_zero() && !ready.lab {
-                return Err(match started {
-                    false => SessionError::Late(self.limit),
-                    true => SessionError::Still(self.silence),
+                return Err(if started {
+                    SessionError::Still(self.silence)
+                } else {
+                    SessionError::Late(self.limit)
                 });
             }
             if ready.wake {

@@ -25,9 +25,10 @@ pub struct Estimate {
 impl Estimate {
     /// Half the interval over the number: `0.03` for ± 3 %.
     pub fn half_width(&self) -> f64 {
-        match self.fps > 0.0 {
-            true => (self.high_fps - self.low_fps) / (2.0 * self.fps),
-            false => f64::INFINITY,
+        if self.fps > 0.0 {
+            (self.high_fps - self.low_fps) / (2.0 * self.fps)
+        } else {
+            f64::INFINITY
         }
     }
 }

@@ -180,9 +180,10 @@ const OF_GOAL: &str = "/goal=";
 
 /// Name of a cell for one of its goals: `bridge/64/uni/goal=PDR:0.005`.
 pub fn cell_of(cell: &str, goal: &str, loss: f64) -> String {
-    match goal == per_cent(loss) {
-        true => format!("{cell}{OF_GOAL}{loss}"),
-        false => format!("{cell}{OF_GOAL}{goal}:{loss}"),
+    if goal == per_cent(loss) {
+        format!("{cell}{OF_GOAL}{loss}")
+    } else {
+        format!("{cell}{OF_GOAL}{goal}:{loss}")
     }
 }
 

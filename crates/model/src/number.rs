@@ -12,9 +12,10 @@ pub const ABSENT: &str = "–";
 
 /// The words for a number, if it is one.
 fn finite(value: f64, words: impl Fn(f64) -> String) -> String {
-    match value.is_finite() {
-        true => words(value),
-        false => ABSENT.to_owned(),
+    if value.is_finite() {
+        words(value)
+    } else {
+        ABSENT.to_owned()
     }
 }
 
@@ -25,9 +26,10 @@ pub fn grouped(value: f64) -> String {
     }
     let rounded = value.round();
     let digits = separated(&format!("{:.0}", rounded.abs()));
-    match rounded < 0.0 {
-        true => format!("-{digits}"),
-        false => digits,
+    if rounded < 0.0 {
+        format!("-{digits}")
+    } else {
+        digits
     }
 }
 
@@ -150,17 +152,19 @@ pub fn interval((low, high): (f64, f64)) -> String {
     // The places of the unit are a multiple of three.
     let decimals = (unit.log10().round() as i32 - place).max(0) as usize;
     let [low, high] = [low, high].map(|end| format!("{:.decimals$}", end / unit));
-    match low == high {
-        true => format!("{high}{prefix}"),
-        false => format!("{low}–{high}{prefix}"),
+    if low == high {
+        format!("{high}{prefix}")
+    } else {
+        format!("{low}–{high}{prefix}")
     }
 }
 
 /// A rate in any unit: thousands separators, under 100 three significant digits.
 pub fn rate(value: f64) -> String {
-    match value.abs() < 99.95 {
-        true => significant(value, 3),
-        false => grouped(value),
+    if value.abs() < 99.95 {
+        significant(value, 3)
+    } else {
+        grouped(value)
     }
 }
 
@@ -189,18 +193,22 @@ pub fn mbps(value: Option<f64>) -> String {
 
 /// Rate in Mbit/s or Gbit/s with its unit: `165 Mbit/s`, `1.02 Gbit/s`.
 pub fn bit_rate(value: f64) -> String {
-    finite(value, |value| match value.abs() >= 999.5 {
-        true => format!("{} Gbit/s", significant(value / 1000.0, 3)),
-        false => format!("{} Mbit/s", significant(value, 3)),
+    finite(value, |value| {
+        if value.abs() >= 999.5 {
+            format!("{} Gbit/s", significant(value / 1000.0, 3))
+        } else {
+            format!("{} Mbit/s", significant(value, 3))
+        }
     })
 }
 
 /// Frames per second in three digits with their unit: `208 k frames/s`.
 pub fn frames_per_s(Fps(fps): Fps) -> String {
-    let number = match fps.abs() < 999.5 {
+    let number = if fps.abs() < 999.5 {
         // Parts of a frame say nothing.
-        true => grouped(fps),
-        false => short(fps),
+        grouped(fps)
+    } else {
+        short(fps)
     };
     format!("{number} frames/s")
 }
@@ -234,10 +242,11 @@ pub fn change(ratio: f64) -> String {
     }
     if (0.5..2.0).contains(&ratio) {
         let percent = (ratio - 1.0) * 100.0;
-        match percent.abs() < 0.05 {
+        if percent.abs() < 0.05 {
             // No sign before a change that rounds to zero.
-            true => "0.0 %".to_owned(),
-            false => format!("{percent:+.1} %"),
+            "0.0 %".to_owned()
+        } else {
+            format!("{percent:+.1} %")
         }
     } else {
         format!("x {}", significant(ratio, 3))

@@ -132,9 +132,10 @@ impl fmt::Display for Step {
                 ms_per_s,
                 virtual_machine,
             } => {
-                let how = match virtual_machine {
-                    true => "Pin the VM's CPUs on its host, or use a quieter host",
-                    false => "Keep other work off the CPUs of tester and path",
+                let how = if *virtual_machine {
+                    "Pin the VM's CPUs on its host, or use a quieter host"
+                } else {
+                    "Keep other work off the CPUs of tester and path"
                 };
                 match ms_per_s {
                     Some(ms) => write!(f, "{how}: CPUs were stopped {ms:.0} ms per second."),

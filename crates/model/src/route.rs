@@ -208,9 +208,12 @@ impl Site {
 /// wire between them.
 fn tunnelled(routed: bool) -> Vec<Station> {
     use StationKind::{Bridge, Router, Tunnel, Veth};
-    let switch = |name: &str| match routed {
-        true => Station::unnamed(Router),
-        false => Station::switch(name, Bridge),
+    let switch = |name: &str| {
+        if routed {
+            Station::unnamed(Router)
+        } else {
+            Station::switch(name, Bridge)
+        }
     };
     vec![
         switch("br0"),

@@ -65,9 +65,10 @@ pub fn rate(text: &str) -> Result<Fps, RateError> {
     };
     let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
     let fps = number * by;
-    match RATES.contains(&fps) {
-        true => Ok(Fps(fps)),
-        false => Err(wrong()),
+    if RATES.contains(&fps) {
+        Ok(Fps(fps))
+    } else {
+        Err(wrong())
     }
 }
 
@@ -78,9 +79,10 @@ impl FromStr for LoadWish {
         let wrong = || LoadWishError(text.to_owned());
         let ratio = |digits: &str| {
             let percent: f64 = digits.trim().parse().map_err(|_| wrong())?;
-            match PERCENT.contains(&percent) {
-                true => Ok(percent / 100.0),
-                false => Err(wrong()),
+            if PERCENT.contains(&percent) {
+                Ok(percent / 100.0)
+            } else {
+                Err(wrong())
             }
         };
         let plain = text.trim();

@@ -240,9 +240,10 @@ fn at<'t, 'd>(
     title: &str,
 ) -> Option<(String, &'t str, Option<&'t DeValue<'d>>)> {
     table.iter().find_map(|(key, item)| {
-        let value = match key.span() == *span {
-            true => Some(None),
-            false => value_at(item, span).map(Some),
+        let value = if key.span() == *span {
+            Some(None)
+        } else {
+            value_at(item, span).map(Some)
         };
         let key: &str = key.get_ref();
         let place = value.map(|value| (title.to_owned(), key, value));

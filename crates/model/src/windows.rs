@@ -95,9 +95,12 @@ impl Windows {
     pub fn judged_from(&self, least: f64, goal: f64) -> (u32, u32) {
         self.iter()
             .filter(|window| window.sent as f64 >= least)
-            .fold((0, 0), |(good, bad), window| match window.meets(goal) {
-                true => (good + 1, bad),
-                false => (good, bad + 1),
+            .fold((0, 0), |(good, bad), window| {
+                if window.meets(goal) {
+                    (good + 1, bad)
+                } else {
+                    (good, bad + 1)
+                }
             })
     }
 

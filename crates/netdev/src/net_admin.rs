@@ -36,11 +36,10 @@ pub fn require(ns: &NetNs, what: &str) -> Result<(), NetError> {
 
 /// Root lacks the capability in a container or in a user namespace only.
 fn remedy(root: bool) -> &'static str {
-    match root {
-        true => "start the container with --cap-add NET_ADMIN, or run nicety as root of the host",
-        false => {
-            "run it with sudo, or give a copy of nicety the right: setcap cap_net_admin+ep FILE"
-        }
+    if root {
+        "start the container with --cap-add NET_ADMIN, or run nicety as root of the host"
+    } else {
+        "run it with sudo, or give a copy of nicety the right: setcap cap_net_admin+ep FILE"
     }
 }
 

@@ -223,9 +223,10 @@ impl Channel {
             *buffer = vec![0; BUFFER];
         }
         let mut disturbed = false;
-        let look = match self.brief {
-            true => RecvFlags::TRUNC | RecvFlags::PEEK,
-            false => RecvFlags::TRUNC,
+        let look = if self.brief {
+            RecvFlags::TRUNC | RecvFlags::PEEK
+        } else {
+            RecvFlags::TRUNC
         };
         loop {
             let (length, full_length) = rustix::net::recv(&*socket, &mut buffer[..], look)?;
@@ -263,12 +264,11 @@ impl Channel {
     /// A socket for one request.
     fn fresh(&self, inside: &mut Option<ThreadId>) -> Result<Socket, NetError> {
         let here = std::thread::current().id();
-        let (socket, _) = match *inside == Some(here) {
-            true => make(self.protocol).map_err(|e| self.error(e))?,
-            false => {
-                *inside = NetNs::current()?.is_same(&self.ns).then_some(here);
-                open(&self.ns, self.protocol)?
-            }
+        let (socket, _) = if *inside == Some(here) {
+            make(self.protocol).map_err(|e| self.error(e))?
+        } else {
+            *inside = NetNs::current()?.is_same(&self.ns).then_some(here);
+            open(&self.ns, self.protocol)?
         };
         // Less than one piece of a dump: while one is only looked at, the next is not made.
         socket.set_rx_buf_sz(LITTLE).map_err(|e| self.error(e))?;
@@ -282,9 +282,10 @@ impl Channel {
 
 /// A socket inside `ns`, and its number.
 fn open(ns: &NetNs, protocol: isize) -> Result<(Socket, u32), NetError> {
-    let made = match NetNs::current()?.is_same(ns) {
-        true => make(protocol),
-        false => ns.run(|| make(protocol))?,
+    let made = if NetNs::current()?.is_same(ns) {
+        make(protocol)
+    } else {
+        ns.run(|| make(protocol))?
     };
     made.map_err(|error| opening(ns, error))
 }

@@ -248,9 +248,10 @@ impl Policers {
     /// Takes the qdisc along unless others use it by now.
     fn remove(&self, at: Representor<'_>, shared: bool) -> Result<(), NetError> {
         self.made().remove(&at.index);
-        let request = match shared {
-            true => message::remove_filter(at.index),
-            false => tc::ingress(libc::RTM_DELQDISC, at.index),
+        let request = if shared {
+            message::remove_filter(at.index)
+        } else {
+            tc::ingress(libc::RTM_DELQDISC, at.index)
         };
         self.change(request, 0, at)
     }

@@ -67,9 +67,10 @@ pub fn make(dir: &Path, mode: u32) -> io::Result<()> {
 /// When it is missing, a link or a file, another user's, or can be written by others; with what to do.
 pub fn check(dir: &Path) -> io::Result<()> {
     let of = dir.symlink_metadata()?;
-    let why = match of.is_dir() {
-        true => not_only_ours(&of),
-        false => Some("is not a directory"),
+    let why = if of.is_dir() {
+        not_only_ours(&of)
+    } else {
+        Some("is not a directory")
     };
     why.map_or(Ok(()), |why| {
         let what = format!("it {why}; remove it, or set XDG_RUNTIME_DIR to a directory of yours");

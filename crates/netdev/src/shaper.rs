@@ -158,9 +158,12 @@ impl Shapers {
         let ifb = survey.limiter_of(link);
         let kind = survey.ingress(link.index).unwrap_or_default();
         // Nothing passes one that is down: it limits no more than one that is half made.
-        let limited = |ifb: &Face| match ifb.up {
-            true => shape(survey.bucket(ifb.index)),
-            false => PortLimit::Open,
+        let limited = |ifb: &Face| {
+            if ifb.up {
+                shape(survey.bucket(ifb.index))
+            } else {
+                PortLimit::Open
+            }
         };
         if let Some(ifb) = ifb.filter(|_| !survey.deep && kind == "ingress") {
             return Ok(limited(ifb));
@@ -285,9 +288,10 @@ impl Shapers {
         let is_theirs = |filter: &Redirect| !is_ours(filter, Some(ifb));
         let others = there.iter().any(is_theirs);
         if lost {
-            let requests = match others {
-                true => replace::remove_ours(face, &self.there(face, Some(ifb))?),
-                false => vec![(message::ingress(libc::RTM_DELQDISC, face.index), 0)],
+            let requests = if others {
+                replace::remove_ours(face, &self.there(face, Some(ifb))?)
+            } else {
+                vec![(message::ingress(libc::RTM_DELQDISC, face.index), 0)]
             };
             for (request, flags) in requests {
                 self.change(request, flags, "renew limit of", &face.name)?;
@@ -328,9 +332,10 @@ impl Shapers {
             return self.renew_at(place, (shape, burst), port);
         }
         // A discipline of another program that has come since the survey stays.
-        let flags = match survey.is_unqueued(index) {
-            true => INSTEAD,
-            false => NLM_F_CREATE,
+        let flags = if survey.is_unqueued(index) {
+            INSTEAD
+        } else {
+            NLM_F_CREATE
         };
         self.bucket_at(place, (shape, burst), port, flags)
     }

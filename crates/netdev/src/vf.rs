@@ -96,9 +96,10 @@ impl Functions {
         before: &FunctionList,
         counters: bool,
     ) -> Result<FunctionList, NetError> {
-        let mut list = match counters {
-            true => self.list(pf)?,
-            false => self.ask(pf, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS)?,
+        let mut list = if counters {
+            self.list(pf)?
+        } else {
+            self.ask(pf, RTEXT_FILTER_VF | RTEXT_FILTER_SKIP_STATS)?
         };
         if list.announced != before.announced {
             return self.read(pf);

@@ -129,9 +129,10 @@ fn measure(args: &BisectArgs, sides: &Sides) -> Result<Result<f64, String>, Fail
     if !ran.status.success() {
         return Ok(Err(format!("{name} failed: {}", ran.status)));
     }
-    let run = match named {
-        true => read_results(&mut Kept::default(), &dir)?,
-        false => read(&ran.stdout, &name)?,
+    let run = if named {
+        read_results(&mut Kept::default(), &dir)?
+    } else {
+        read(&ran.stdout, &name)?
     };
     Ok(sides.number(&name, run))
 }

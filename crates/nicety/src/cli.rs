@@ -172,18 +172,20 @@ impl NamingArgs {
 
 fn label(text: &str) -> Result<String, String> {
     let plain = !text.trim().is_empty() && text.chars().count() <= 80;
-    match plain && !text.chars().any(char::is_control) {
-        true => Ok(text.trim().to_owned()),
-        false => Err("write 1 to 80 characters on one line".to_owned()),
+    if plain && !text.chars().any(char::is_control) {
+        Ok(text.trim().to_owned())
+    } else {
+        Err("write 1 to 80 characters on one line".to_owned())
     }
 }
 
 /// A duration that is `wrong` outside of the bounds.
 fn time(text: &str, bounds: impl RangeBounds<Duration>, wrong: &str) -> Result<Duration, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
-    match bounds.contains(&time) {
-        true => Ok(time),
-        false => Err(format!("{text:?} {wrong}")),
+    if bounds.contains(&time) {
+        Ok(time)
+    } else {
+        Err(format!("{text:?} {wrong}"))
     }
 }
 

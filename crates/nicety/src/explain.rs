@@ -19,9 +19,10 @@ pub fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
         Some(word) => all().meant(word)?,
         None => all(),
     };
-    match args.output.json {
-        true => output::print_json(&pages)?,
-        false => output::print_as("the explanation", &text(&pages))?,
+    if args.output.json {
+        output::print_json(&pages)?;
+    } else {
+        output::print_as("the explanation", &text(&pages))?;
     }
     Ok(Exit::Done)
 }

@@ -70,9 +70,10 @@ fn capture(
 
 /// Notes in a record whose it is; a record of a record stays of its time.
 fn identify(source: &Source, naming: &Naming) {
-    match source.is_live() {
-        true => source.identify(naming, SystemTime::now()),
-        false => source.identify_as(naming, source.identity().captured()),
+    if source.is_live() {
+        source.identify(naming, SystemTime::now());
+    } else {
+        source.identify_as(naming, source.identity().captured());
     }
 }
 

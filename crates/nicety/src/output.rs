@@ -148,9 +148,10 @@ pub fn report(
 
 /// A line of progress on standard error, see [`ProgressStyle`] for the template.
 pub fn bar(length: Option<u64>, template: &str) -> ProgressBar {
-    let target = match is_quiet() {
-        true => ProgressDrawTarget::hidden(),
-        false => ProgressDrawTarget::stderr(),
+    let target = if is_quiet() {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
     };
     let bar = ProgressBar::with_draw_target(length, target);
     match ProgressStyle::with_template(template) {

@@ -90,8 +90,9 @@ fn kind(area: Area) -> &'static str {
 /// Without any engine nothing can be measured.
 fn exit(report: &ProbeReport) -> Exit {
     let mut engines = report.abilities.iter().filter(|a| a.area == Area::Engine);
-    match engines.any(|engine| engine.answer != Answer::No) {
-        true => Exit::Done,
-        false => Exit::Negative,
+    if engines.any(|engine| engine.answer != Answer::No) {
+        Exit::Done
+    } else {
+        Exit::Negative
     }
 }

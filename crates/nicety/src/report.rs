@@ -131,9 +131,10 @@ fn say_notes(path: &Path, notes: &[Note]) {
 
 /// Reads a run without its trials, from its directory, the store or from what `--json` printed.
 pub fn read_results(kept: &mut Kept, path: &Path) -> Result<Run, Failure> {
-    match path.is_file() {
-        true => nicety_store::read_run_json(path).map_err(Failure::usage),
-        false => read(kept, path, false),
+    if path.is_file() {
+        nicety_store::read_run_json(path).map_err(Failure::usage)
+    } else {
+        read(kept, path, false)
     }
 }
 
@@ -181,9 +182,12 @@ pub fn print(mut run: Run, format: &FormatArgs, fresh: Option<&Path>) -> Result<
             &run
         },
         |_| Ok(()),
-        |out| match run.visits.is_empty() && !run.sockets.is_empty() {
-            true => sock::csv::render(&run, out),
-            false => csv::render(&run, out),
+        |out| {
+            if run.visits.is_empty() && !run.sockets.is_empty() {
+                sock::csv::render(&run, out)
+            } else {
+                csv::render(&run, out)
+            }
         },
     )
 }

@@ -68,10 +68,12 @@ pub fn run(args: &StatefulArgs) -> Result<Exit, Failure> {
         )?;
     }
     let bad = |verdict| matches!(verdict, TableVerdict::NotValid | TableVerdict::Failed);
-    Ok(match report.complete {
-        false => Exit::Interrupted,
-        true if report.verdicts().any(bad) => Exit::Negative,
-        true => Exit::Done,
+    Ok(if !report.complete {
+        Exit::Interrupted
+    } else if report.verdicts().any(bad) {
+        Exit::Negative
+    } else {
+        Exit::Done
     })
 }
 

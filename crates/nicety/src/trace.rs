@@ -73,15 +73,17 @@ pub fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     let ended = next(args, tally.sent(), begun.elapsed()) == 0;
     let summary = tally.finish(begun.elapsed().as_secs_f64(), unnoted);
     if read {
-        match args.json {
-            true => output::print(&output::line(&TraceLine::Summary(summary))?)?,
-            false => output::print(&(text::summary(&summary) + "\n"))?,
+        if args.json {
+            output::print(&output::line(&TraceLine::Summary(summary))?)?;
+        } else {
+            output::print(&(text::summary(&summary) + "\n"))?;
         }
     }
     let bounded = args.count.is_some() || args.length.is_some();
-    Ok(match signals.stopped() && bounded && !ended {
-        true => Exit::Interrupted,
-        false => Exit::Done,
+    Ok(if signals.stopped() && bounded && !ended {
+        Exit::Interrupted
+    } else {
+        Exit::Done
     })
 }
 
@@ -108,9 +110,10 @@ fn follow(filter: &FlowFilter, args: &TraceArgs) -> Result<Exit, Failure> {
                 continue;
             }
             left -= 1;
-            lines += &match args.json {
-                true => output::line(&TraceLine::Packet(packet))?,
-                false => text::packet(&packet) + "\n",
+            lines += &if args.json {
+                output::line(&TraceLine::Packet(packet))?
+            } else {
+                text::packet(&packet) + "\n"
             };
         }
         if ended.unnoted > lost {
@@ -123,9 +126,10 @@ fn follow(filter: &FlowFilter, args: &TraceArgs) -> Result<Exit, Failure> {
         }
     }
     let bounded = args.count.is_some() || args.length.is_some();
-    Ok(match signals.stopped() && bounded && left > 0 {
-        true => Exit::Interrupted,
-        false => Exit::Done,
+    Ok(if signals.stopped() && bounded && left > 0 {
+        Exit::Interrupted
+    } else {
+        Exit::Done
     })
 }
 
@@ -172,8 +176,9 @@ fn next(args: &TraceArgs, sent: u64, elapsed: Duration) -> u64 {
 }
 
 fn line(journey: Journey, sender: &str, args: &TraceArgs) -> Result<String, Failure> {
-    match args.json {
-        true => output::line(&TraceLine::Frame(journey)),
-        false => Ok(text::line(&journey, sender) + "\n"),
+    if args.json {
+        output::line(&TraceLine::Frame(journey))
+    } else {
+        Ok(text::line(&journey, sender) + "\n")
     }
 }

@@ -83,9 +83,10 @@ fn list(error: &Error, kind: ContextKind) -> String {
 
 /// `--out` of `--out <DIR>`, `RUN` of `<RUN>...`.
 fn option(usage: &str) -> String {
-    let word = match usage.starts_with('-') {
-        true => usage.split([' ', '=']).next().unwrap_or(usage),
-        false => usage,
+    let word = if usage.starts_with('-') {
+        usage.split([' ', '=']).next().unwrap_or(usage)
+    } else {
+        usage
     };
     word.trim_end_matches("...")
         .trim_matches(['<', '>', '[', ']'])

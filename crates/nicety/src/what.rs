@@ -31,9 +31,10 @@ fn made(name: &str) -> Result<Plan, Failure> {
     for part in parts {
         let (key, word) = part.split_once('=').unwrap_or((part, ""));
         let literal = word.parse::<i64>().is_ok() || word.parse::<bool>().is_ok();
-        text += &match literal {
-            true => format!("{key} = {word}\n"),
-            false => format!("{key} = {word:?}\n"),
+        text += &if literal {
+            format!("{key} = {word}\n")
+        } else {
+            format!("{key} = {word:?}\n")
         };
     }
     Plan::parse("--path", &text).map_err(Failure::usage)

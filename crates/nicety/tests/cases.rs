@@ -47,9 +47,10 @@ fn main() -> ExitCode {
 fn nicety(command: &mut Command) -> Result<String, Failed> {
     let ended = command.stdin(Stdio::null()).output()?;
     let errors = String::from_utf8_lossy(&ended.stderr);
-    match ended.status.success() && errors.is_empty() {
-        true => Ok(String::from_utf8(ended.stdout)?),
-        false => Err(format!("{command:?}: {}: {errors}", ended.status).into()),
+    if ended.status.success() && errors.is_empty() {
+        Ok(String::from_utf8(ended.stdout)?)
+    } else {
+        Err(format!("{command:?}: {}: {errors}", ended.status).into())
     }
 }
 

@@ -169,9 +169,10 @@ impl MixedTemplate {
             .add_u16(u16::from_be_bytes([stamp.stream, stamp.trial]))
             .add_u32(stamp.sequence)
             .add_u48(stamp.tx_ns);
-        let checksum = match layout.tcp {
-            true => sum.checksum(),
-            false => udp::transmitted(sum),
+        let checksum = if layout.tcp {
+            sum.checksum()
+        } else {
+            udp::transmitted(sum)
         };
         let at = layout.checksum();
         segment[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
@@ -235,17 +236,12 @@ fn form(spec: &MixedSpec, layout: &Layout, size: FrameSize) -> Result<Form, Pack
     }
     let ip_sum = Sum::default().add_bytes(&packet[..ipv4::CHECKSUM]);
     let segment = &mut packet[layout.ip..];
-    match layout.tcp {
-        true => {
-            if let Some(header) = segment.first_chunk_mut() {
-                tcp::write(header, 0, 0);
-            }
+    if layout.tcp {
+        if let Some(header) = segment.first_chunk_mut() {
+            tcp::write(header, 0, 0);
         }
-        false => {
-            if let Some(header) = segment.first_chunk_mut() {
-                udp::write(header, 0, 0, segment_length);
-            }
-        }
+    } else if let Some(header) = segment.first_chunk_mut() {
+        udp::write(header, 0, 0, segment_length);
     }
     let stamp = layout.transport;
     segment[stamp..stamp + 2].copy_from_slice(&MAGIC.to_be_bytes());

@@ -41,9 +41,10 @@ impl Picker {
 
     /// The flow of frame `sequence` sent at `now_ns` of the monotonic clock: below [`FlowRange::MAX`](crate::FlowRange::MAX).
     pub fn pick(&self, sequence: u32, now_ns: u64) -> u32 {
-        let place = match self.chances.is_empty() {
-            true => sequence % self.flows,
-            false => self.drawn(sequence),
+        let place = if self.chances.is_empty() {
+            sequence % self.flows
+        } else {
+            self.drawn(sequence)
         };
         match self.born_per_s {
             0 => place,

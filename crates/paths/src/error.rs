@@ -272,9 +272,10 @@ impl PathError {
 }
 
 fn quoted(log: &str) -> String {
-    match log.is_empty() {
-        true => String::new(),
-        false => format!(": {log}"),
+    if log.is_empty() {
+        String::new()
+    } else {
+        format!(": {log}")
     }
 }
 

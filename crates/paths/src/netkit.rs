@@ -87,15 +87,17 @@ impl NetkitPath {
             ..ready
         };
         b.links.change("b", &own)?;
-        match routed {
-            true => routes(&dut, spec)?,
-            false => bridge(&dut)?,
+        if routed {
+            routes(&dut, spec)?;
+        } else {
+            bridge(&dut)?;
         }
         let ports = [a.port("a")?, b.port("b")?];
         // The way back is in the sender's context, whatever receives the way there.
-        let coupling = match threads.is_empty() {
-            true => Coupling::SenderContext,
-            false => Coupling::Decoupled,
+        let coupling = if threads.is_empty() {
+            Coupling::SenderContext
+        } else {
+            Coupling::Decoupled
         };
         Ok(Self {
             sites: [a, dut, b],

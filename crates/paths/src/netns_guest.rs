@@ -178,19 +178,19 @@ impl NetnsSpec {
 
 /// Sets the guest's interfaces up, joined by a bridge where it forwards.
 fn join(guest: &Site, forward: bool) -> Result<(), NetError> {
-    let master = match forward {
-        true => {
-            guest.links.add_bridge(BRIDGE)?;
-            Some(guest.links.get(BRIDGE)?.index)
-        }
-        false => None,
+    let master = if forward {
+        guest.links.add_bridge(BRIDGE)?;
+        Some(guest.links.get(BRIDGE)?.index)
+    } else {
+        None
     };
     for name in NICS {
         guest.links.change(name, &up(master))?;
     }
-    match forward {
-        true => guest.set_up(BRIDGE),
-        false => Ok(()),
+    if forward {
+        guest.set_up(BRIDGE)
+    } else {
+        Ok(())
     }
 }
 

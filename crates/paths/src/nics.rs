@@ -48,14 +48,15 @@ impl LeasedNics {
         if let Some((why, remedy)) = refused {
             return Err(PathError::Guest { why, remedy });
         }
-        match places.has_driver(VFIO) || driver::loadable(VFIO) {
-            true => Ok(()),
-            false => Err(PathError::NoKernelSupport {
+        if places.has_driver(VFIO) || driver::loadable(VFIO) {
+            Ok(())
+        } else {
+            Err(PathError::NoKernelSupport {
                 what: "vfio-pci",
                 remedy: Remedy::here(
                     "boot a kernel that has it, or measure from outside with kind = \"ports\"",
                 ),
-            }),
+            })
         }
     }
 
@@ -121,12 +122,13 @@ fn may_take(addresses: &[String; 2]) -> Result<(), PathError> {
         let file = driver::file(address, "driver_override");
         file.exists() && rustix::fs::access(file, rustix::fs::Access::WRITE_OK).is_err()
     };
-    match rustix::process::geteuid().is_root() && !addresses.iter().any(locked) {
-        true => Ok(()),
-        false => Err(PathError::Guest {
+    if rustix::process::geteuid().is_root() && !addresses.iter().any(locked) {
+        Ok(())
+    } else {
+        Err(PathError::Guest {
             why: "only root may take a NIC from its driver".to_owned(),
             remedy: Remedy::here("measure as root"),
-        }),
+        })
     }
 }
 
@@ -138,9 +140,10 @@ mod tests {
     fn a_device_that_is_not_there_is_named() {
         let pair = ["ffff:ff:1f.6", "ffff:ff:1f.7"].map(str::to_owned);
         let error = LeasedNics::check(&pair, ["a", "b"]).unwrap_err();
-        let expected = match rustix::process::geteuid().is_root() {
-            true => "there is no PCI device ffff:ff:1f.6",
-            false => "only root may take a NIC from its driver",
+        let expected = if rustix::process::geteuid().is_root() {
+            "there is no PCI device ffff:ff:1f.6"
+        } else {
+            "only root may take a NIC from its driver"
         };
         assert_eq!(error.to_string(), expected);
         assert!(error.remedy().is_some() && error.lasts());

@@ -206,9 +206,10 @@ impl Coupling {
     /// thread among `threads`.
     pub(crate) fn of(threads: &[PathThread], interfaces: [&str; 2]) -> Self {
         let threaded = |name: &str| threads.iter().any(|thread| thread.interface == name);
-        match interfaces.into_iter().all(threaded) {
-            true => Self::Decoupled,
-            false => Self::SenderContext,
+        if interfaces.into_iter().all(threaded) {
+            Self::Decoupled
+        } else {
+            Self::SenderContext
         }
     }
 }

@@ -107,9 +107,12 @@ impl Rig {
             }
             dut.set_up(far)?;
             site.set_up(port)?;
-            let cpu = |queue: usize| match by_flow {
-                true => pick(&spec.path_cpus, 2 * queue + number),
-                false => pick(&spec.path_cpus, number),
+            let cpu = |queue: usize| {
+                if by_flow {
+                    pick(&spec.path_cpus, 2 * queue + number)
+                } else {
+                    pick(&spec.path_cpus, number)
+                }
             };
             let receiving = receive_threads::start(&dut, far, &cpu, &mut notes)?;
             if by_flow {

@@ -56,9 +56,10 @@ impl RoutedPath {
     /// # Errors
     /// [`PathError::NotInstalled`] without nft where rules are asked for.
     pub fn check(spec: &RoutedSpec) -> Result<(), PathError> {
-        match spec.ask.filters() {
-            true => NFT.find().map(drop),
-            false => Ok(()),
+        if spec.ask.filters() {
+            NFT.find().map(drop)
+        } else {
+            Ok(())
         }
     }
 

@@ -107,9 +107,10 @@ impl SubInterfacePath {
         }
         let ports = [a.port("a")?, b.port("b")?];
         // The way back is in the sender's context, whatever receives the way there.
-        let coupling = match threads.is_empty() {
-            true => Coupling::SenderContext,
-            false => Coupling::Decoupled,
+        let coupling = if threads.is_empty() {
+            Coupling::SenderContext
+        } else {
+            Coupling::Decoupled
         };
         if matches!(spec.mode, SubMode::Private | SubMode::Vepa) {
             let mode = spec.mode;
@@ -187,9 +188,10 @@ fn lacking(error: NetError, ipvlan: bool) -> PathError {
     if !error.is_unsupported() {
         return error.into();
     }
-    let (what, module) = match ipvlan {
-        true => ("ipvlan (CONFIG_IPVLAN)", "ipvlan"),
-        false => ("macvlan (CONFIG_MACVLAN)", "macvlan"),
+    let (what, module) = if ipvlan {
+        ("ipvlan (CONFIG_IPVLAN)", "ipvlan")
+    } else {
+        ("macvlan (CONFIG_MACVLAN)", "macvlan")
     };
     PathError::no_module(what, module)
 }

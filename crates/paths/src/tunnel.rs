@@ -91,18 +91,17 @@ impl TunnelPath {
         for name in ["t0", "t1"] {
             rig.dut.links.change(name, &mtu)?;
         }
-        match encapsulation.is_routed() {
-            true => {
-                routed::connect(&rig, spec)?;
-                routed::wait_ready(&rig.dut)?;
-                // Its queue of work is a per-CPU one of the kernel's (`wg-crypt`, drivers/net/wireguard/device.c),
-                // which nobody can place.
-                let what = "WireGuard".to_owned();
-                rig.facts
-                    .notes
-                    .push(PathNote::WorksOnEveryCpu { what }.into());
-            }
-            false => bridges(&rig)?,
+        if encapsulation.is_routed() {
+            routed::connect(&rig, spec)?;
+            routed::wait_ready(&rig.dut)?;
+            // Its queue of work is a per-CPU one of the kernel's (`wg-crypt`, drivers/net/wireguard/device.c),
+            // which nobody can place.
+            let what = "WireGuard".to_owned();
+            rig.facts
+                .notes
+                .push(PathNote::WorksOnEveryCpu { what }.into());
+        } else {
+            bridges(&rig)?;
         }
         if spec.ask.gro() {
             rig.dut.ethtool.set_features("u0", &MERGING)?;

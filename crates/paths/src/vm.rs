@@ -241,9 +241,10 @@ impl VmPath {
         };
         // QEMU waits for a switch that has to read the guest's memory; any other starts while the
         // guests boot.
-        let early = match spec.ask.switch.on_dpdk() {
-            true => start_switch()?,
-            false => None,
+        let early = if spec.ask.switch.on_dpdk() {
+            start_switch()?
+        } else {
+            None
         };
         let mut starting = Vec::new();
         for (number, backends) in backends.into_iter().enumerate() {

@@ -129,9 +129,10 @@ pub enum Unusable {
     /// Another program limits it, and the policy does not say what to do with that.
     #[error(
         "{by} limits {on} to {most} already; write {}, or remove it: tc qdisc del dev {on} {at}",
-        match barred {
-            false => "adopt = \"cap\" to share below that",
-            true => "adopt = \"replace\" to take its place",
+        if *barred {
+            "adopt = \"replace\" to take its place"
+        } else {
+            "adopt = \"cap\" to share below that"
         }
     )]
     Limited {
@@ -171,9 +172,10 @@ pub enum Unusable {
     /// Another program limits what it receives, and the policy does not say what to do with that.
     #[error(
         "{by} limits what {on} receives to {most} already; write {}, or remove it: tc qdisc del dev {on} root",
-        match barred {
-            false => "adopt = \"cap\" to share below that",
-            true => "adopt = \"replace\" to take its place",
+        if *barred {
+            "adopt = \"replace\" to take its place"
+        } else {
+            "adopt = \"cap\" to share below that"
         }
     )]
     LimitsReceived {

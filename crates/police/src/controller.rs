@@ -240,9 +240,10 @@ impl Sum {
     /// What one that could have a share, and sends less, may send at once: a part of the share, all that nobody uses, and
     /// twice what it sends, so that its limit holds nobody who sends as before.
     fn begins(&self, share: f64, left: f64, policy: &Policy) -> f64 {
-        match self.demand.is_finite() {
-            true => (policy.idle_share * share).max(left).max(2.0 * self.rate),
-            false => f64::INFINITY,
+        if self.demand.is_finite() {
+            (policy.idle_share * share).max(left).max(2.0 * self.rate)
+        } else {
+            f64::INFINITY
         }
     }
 }
@@ -317,12 +318,11 @@ impl Controller {
                 if let Some(kept) = self.kept(index) {
                     return kept;
                 }
-                let fair = match level.per_weight.is_finite() {
-                    true => tenant.weight * level.per_weight,
-                    false => {
-                        let left = shared - (all - sum.wants());
-                        left.max(tenant.weight / weights * shared)
-                    }
+                let fair = if level.per_weight.is_finite() {
+                    tenant.weight * level.per_weight
+                } else {
+                    let left = shared - (all - sum.wants());
+                    left.max(tenant.weight / weights * shared)
                 };
                 let floor = tenant.guarantee.bps() * level.guarantees_scaled;
                 let others = level.given.iter().sum::<f64>() - level.given[index];
@@ -580,20 +580,19 @@ impl PortState {
         if !self.present {
             return;
         }
-        self.want = match self.fresh {
-            true => {
-                let held = Held {
-                    rate: self.rate,
-                    limit: self.in_force(),
-                    at_limiter: self.held || self.at_lowered(tuning),
-                    counts_drops: self.meter.counts_drops(),
-                    at_link: link.full,
-                    crowded: link.crowded,
-                };
-                self.judge_enforcement(tuning);
-                self.demand.observe(held, tuning, spare)
-            }
-            false => self.demand.last(),
+        self.want = if self.fresh {
+            let held = Held {
+                rate: self.rate,
+                limit: self.in_force(),
+                at_limiter: self.held || self.at_lowered(tuning),
+                counts_drops: self.meter.counts_drops(),
+                at_link: link.full,
+                crowded: link.crowded,
+            };
+            self.judge_enforcement(tuning);
+            self.demand.observe(held, tuning, spare)
+        } else {
+            self.demand.last()
         };
     }
 }

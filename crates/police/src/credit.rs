@@ -110,9 +110,10 @@ impl BurstState {
     /// For how many seconds the credit lasts at the full rate of a burst, above a hard limit.
     pub fn lasts_s(&self, hard_bps: f64) -> f64 {
         let above = self.most_bps - hard_bps;
-        match above > 0.0 {
-            true => self.credit_bits.max(0.0) / above,
-            false => 0.0,
+        if above > 0.0 {
+            self.credit_bits.max(0.0) / above
+        } else {
+            0.0
         }
     }
 }
@@ -190,9 +191,10 @@ impl Account {
     pub fn ceiling(&self, period: Duration) -> f64 {
         let lasting = self.credit / period.as_secs_f64().max(f64::MIN_POSITIVE);
         let raise = self.above().min(lasting);
-        match raise >= WORTH * self.above() {
-            true => self.max + raise,
-            false => self.max,
+        if raise >= WORTH * self.above() {
+            self.max + raise
+        } else {
+            self.max
         }
     }
 

@@ -95,13 +95,12 @@ impl Demand {
             self.held = true;
         }
         self.held |= self.aside;
-        let (is_short, growth) = match seen.counts_drops {
-            true => {
-                let reached = seen.rate >= seen.limit;
-                let short = reached || seen.at_limiter || seen.at_link || self.aside;
-                (short, tuning.shown)
-            }
-            false => (self.held, tuning.growth),
+        let (is_short, growth) = if seen.counts_drops {
+            let reached = seen.rate >= seen.limit;
+            let short = reached || seen.at_limiter || seen.at_link || self.aside;
+            (short, tuning.shown)
+        } else {
+            (self.held, tuning.growth)
         };
         self.shown = (!is_short).then_some((1.0 + growth) * seen.rate);
         self.last()
@@ -109,9 +108,10 @@ impl Demand {
 
     /// The last observation, when a period brought no new sample.
     pub fn last(&self) -> Want {
-        match self.held {
-            true => Want::Unknown,
-            false => Want::Bps(self.guess),
+        if self.held {
+            Want::Unknown
+        } else {
+            Want::Bps(self.guess)
         }
     }
 

@@ -27,9 +27,10 @@ impl Claim {
     /// The greatest share of a resource that it uses, and which.
     fn dominant(&self, capacity: [f64; 2]) -> (f64, usize) {
         let [first, second] = [0, 1].map(|at| self.uses[at] / capacity[at]);
-        match second > first {
-            true => (second, 1),
-            false => (first, 0),
+        if second > first {
+            (second, 1)
+        } else {
+            (first, 0)
         }
     }
 }
@@ -64,11 +65,14 @@ pub fn divide(capacity: [f64; 2], claims: &[Claim]) -> Division {
     let over = sums(&floors).into_iter().fold(1.0, f64::max);
     let times = |level: f64| -> Vec<f64> {
         let each = claims.iter().zip(&shares).zip(&floors);
-        each.map(|((claim, (share, _)), floor)| match *share > 0.0 {
-            true => (claim.weight * level / share)
-                .min(claim.most)
-                .max(floor / over),
-            false => 0.0,
+        each.map(|((claim, (share, _)), floor)| {
+            if *share > 0.0 {
+                (claim.weight * level / share)
+                    .min(claim.most)
+                    .max(floor / over)
+            } else {
+                0.0
+            }
         })
         .collect()
     };
@@ -88,9 +92,10 @@ pub fn divide(capacity: [f64; 2], claims: &[Claim]) -> Division {
     // As many halvings as a double has digits.
     for _ in 0..64 {
         let middle = (low + high) / 2.0;
-        match fits(&times(middle)) {
-            true => low = middle,
-            false => high = middle,
+        if fits(&times(middle)) {
+            low = middle;
+        } else {
+            high = middle;
         }
     }
     let times = times(low);

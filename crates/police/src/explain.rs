@@ -186,9 +186,10 @@ pub fn explain(policy: &Policy, decision: &Decision) -> Vec<Explanation> {
                     more: (held.len() - 1).saturating_sub(NAMED),
                 }
             } else if decided.demand_bps.unwrap_or(f64::INFINITY) >= decided.ceiling_bps() {
-                match decided.ceiling_bps() < decided.hard_now_bps() {
-                    true => Bottleneck::SoftLimit,
-                    false => Bottleneck::Cap,
+                if decided.ceiling_bps() < decided.hard_now_bps() {
+                    Bottleneck::SoftLimit
+                } else {
+                    Bottleneck::Cap
                 }
             } else {
                 Bottleneck::OwnDemand
@@ -325,9 +326,10 @@ impl Explanation {
         if let Some(set) = self.set_bps {
             write!(f, ", set to {} because its limit leaked", readable(set))?;
         }
-        match self.is_idle() {
-            true => Ok(()),
-            false => write!(f, "; {held_by}"),
+        if self.is_idle() {
+            Ok(())
+        } else {
+            write!(f, "; {held_by}")
         }
     }
 }

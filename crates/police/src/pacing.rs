@@ -218,9 +218,10 @@ pub fn pacing(units: &[Unit]) -> Pacing {
             max_bytes: totals.most_bytes,
             bytes_ratio,
         }),
-        pace: match bytes_ratio <= FEW {
-            true => Pace::Paced,
-            false => Pace::Bursts,
+        pace: if bytes_ratio <= FEW {
+            Pace::Paced
+        } else {
+            Pace::Bursts
         },
         ..nothing
     }

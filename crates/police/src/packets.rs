@@ -203,17 +203,19 @@ impl Packets {
                     tenant.max_pps.map(|n| n as f64),
                 ];
                 let cap = [0, 1].map(|at| caps[at].map_or(f64::INFINITY, |cap| cap / uses[at]));
-                let wants = match ports().any(|port| port.held) {
-                    true => f64::INFINITY,
-                    false => GROWTH,
+                let wants = if ports().any(|port| port.held) {
+                    f64::INFINITY
+                } else {
+                    GROWTH
                 };
                 Claim {
                     weight: tenant.weight,
                     uses,
                     most: wants.min(cap[0]).min(cap[1]),
-                    floor: match uses[0] > 0.0 {
-                        true => tenant.guarantee.bps() / uses[0],
-                        false => 0.0,
+                    floor: if uses[0] > 0.0 {
+                        tenant.guarantee.bps() / uses[0]
+                    } else {
+                        0.0
                     },
                 }
             })
@@ -225,9 +227,12 @@ impl Packets {
             let least = self.policy.tenants[tenant].weight / self.weights();
             let most = (claim.uses[at] * times).max(least * capacity[at]);
             let held = division.full && times < claim.most;
-            let most = |resource: usize| match held && at == resource {
-                true => most,
-                false => f64::INFINITY,
+            let most = |resource: usize| {
+                if held && at == resource {
+                    most
+                } else {
+                    f64::INFINITY
+                }
             };
             bits.share_dominant(tenant, most(0));
             self.controller.share_dominant(tenant, most(1) * UNIT);
@@ -272,18 +277,18 @@ impl Packets {
 impl Port {
     /// What is seen, for bits and for packets.
     fn part(&mut self, seen: Seen) -> [Seen; 2] {
-        let none = match self.limited {
-            true => seen,
-            false => Seen::default(),
-        };
+        let none = if self.limited { seen } else { Seen::default() };
         let Some(sample) = seen.sample.filter(|_| self.limited && seen.present) else {
             (self.last, self.uses, self.held) = (None, [0.0; 2], false);
             return [seen, none];
         };
         self.look(sample, seen.limit);
-        let waits = |at: usize| match self.uses_most(seen.limit) == at {
-            true => sample.backlog,
-            false => sample.backlog.map(|_| 0),
+        let waits = |at: usize| {
+            if self.uses_most(seen.limit) == at {
+                sample.backlog
+            } else {
+                sample.backlog.map(|_| 0)
+            }
         };
         let counted = |at: usize| Sample {
             drops: sample.drops.map(|_| self.drops[at]),

@@ -93,9 +93,10 @@ impl PortWatch {
         if let Place::Silent(why) = snapshot.place {
             // Nothing is known to be otherwise.
             (self.silent, self.last) = (why, last);
-            let seen = match self.away {
-                true => Seen::default(),
-                false => snapshot.seen,
+            let seen = if self.away {
+                Seen::default()
+            } else {
+                snapshot.seen
             };
             return Observation {
                 seen,
@@ -112,9 +113,10 @@ impl PortWatch {
         if gone != self.gone {
             self.gone = gone;
             observed.left = gone;
-            observed.events.push(match gone {
-                true => PortEvent::Gone,
-                false => PortEvent::Back,
+            observed.events.push(if gone {
+                PortEvent::Gone
+            } else {
+                PortEvent::Back
             });
         }
         if gone {
@@ -168,9 +170,10 @@ impl PortWatch {
         if !self.away {
             // Theirs holds where theirs alone is left: a program that knows no other way has made it anew.
             let theirs_alone = adopted.is_some() && observed.seen.limit == Some(BitRate(0));
-            match theirs_alone {
-                true => self.left_with = None,
-                false => observed.events.extend(self.compare(observed.seen.limit)),
+            if theirs_alone {
+                self.left_with = None;
+            } else {
+                observed.events.extend(self.compare(observed.seen.limit));
             }
             self.index = snapshot.index;
             self.last = snapshot.index.map(|at| (at, observed.seen));

@@ -30,9 +30,10 @@ impl Reconcile {
 
     /// Whether the next look is at everything.
     pub fn is_due(&self, now: Duration) -> bool {
-        let wait = match self.changed {
-            true => RECONCILE,
-            false => RECONCILE_ANYWAY,
+        let wait = if self.changed {
+            RECONCILE
+        } else {
+            RECONCILE_ANYWAY
         };
         self.looked.is_none_or(|at| now.saturating_sub(at) >= wait)
     }

@@ -26,9 +26,10 @@ fn check(case: &mut Case) -> Result<(), Failed> {
             Err(error) => writeln!(refusal, "{error}")?,
         }
     }
-    match refusal.is_empty() {
-        true => Ok(()),
-        false => case.expect("refusal.txt", &refusal),
+    if refusal.is_empty() {
+        Ok(())
+    } else {
+        case.expect("refusal.txt", &refusal)
     }
 }
 

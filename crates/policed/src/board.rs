@@ -135,9 +135,10 @@ impl Board {
             shown.state.periods,
             age.as_secs_f64()
         );
-        match gets_on(age, period) {
-            true => Ok(text),
-            false => Err(text),
+        if gets_on(age, period) {
+            Ok(text)
+        } else {
+            Err(text)
         }
     }
 }

@@ -347,12 +347,13 @@ impl Cluster {
     fn limit(&self, name: &str) -> Limit {
         let ordered = self.orders.limits.get(name).copied().unwrap_or_default();
         let safe = self.orders.safe.get(name).copied().unwrap_or_default();
-        match self.held {
-            true => ordered,
-            false => Limit {
+        if self.held {
+            ordered
+        } else {
+            Limit {
                 max: ordered.max.min(safe),
                 guarantee: ordered.guarantee.min(safe),
-            },
+            }
         }
     }
 

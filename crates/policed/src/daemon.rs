@@ -247,12 +247,13 @@ impl Daemon {
         // No guest asks for anything from here on.
         self.channels = None;
         self.close_bills();
-        let closed = match self.options.keep {
+        let closed = if self.options.keep {
             // What a cluster granted ends with the lease: its guard lowers it.
-            true => self.originals.keep(&mut self.ports),
-            false => (self.originals)
+            self.originals.keep(&mut self.ports)
+        } else {
+            (self.originals)
                 .restore(&mut self.ports, "the daemon was stopped")
-                .map(|restored| restored.bad),
+                .map(|restored| restored.bad)
         };
         let closed = closed.map(|bad| match bad {
             0 => Ended::Clean,
@@ -278,9 +279,10 @@ impl Daemon {
             // The first limits were waited for, however busy the machine: a period later they would hold a period later.
             self.ports.wait(answer_timeout(self.policy.period));
             let now = self.now();
-            next = match self.ports.hurries() {
-                true => now + self.policy.period / 2,
-                false => next_period(next, self.policy.period, now),
+            next = if self.ports.hurries() {
+                now + self.policy.period / 2
+            } else {
+                next_period(next, self.policy.period, now)
             };
             match self.wait(next) {
                 Err(RecvTimeoutError::Timeout) | Ok(ServiceRequest::LookAgain) => {

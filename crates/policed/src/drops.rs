@@ -76,9 +76,10 @@ impl Totals {
             let reason = drop.place.reason.as_deref().unwrap_or(OTHER);
             let full = self.0.len() >= MOST;
             let key = (owner.name, towards, reason.to_owned());
-            let key = match full && !self.0.contains_key(&key) {
-                true => (key.0, key.1, OTHER.to_owned()),
-                false => key,
+            let key = if full && !self.0.contains_key(&key) {
+                (key.0, key.1, OTHER.to_owned())
+            } else {
+                key
             };
             *self.0.entry(key).or_default() += drop.packets;
         }
@@ -168,14 +169,13 @@ fn count(shared: &Mutex<Shared>, wait: &mut dyn FnMut() -> bool) -> Result<(), S
         let known = locked(shared).owners.names.clone();
         let mut received = read.drops.iter().filter_map(unknown);
         // Asked for only when there is a new one: a list of many interfaces takes some milliseconds.
-        let names = match received.any(|index| !known.contains_key(&index)) {
-            false => known,
-            true => {
-                let all = links.list().map_err(|error| error.to_string())?;
-                all.into_iter()
-                    .map(|link| (link.index, link.name))
-                    .collect()
-            }
+        let names = if received.any(|index| !known.contains_key(&index)) {
+            let all = links.list().map_err(|error| error.to_string())?;
+            all.into_iter()
+                .map(|link| (link.index, link.name))
+                .collect()
+        } else {
+            known
         };
         let mut shared = locked(shared);
         let Shared { owners, totals, .. } = &mut *shared;

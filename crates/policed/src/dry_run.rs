@@ -214,9 +214,10 @@ fn one(port: &PortDecision, now: &Seen, packets: Option<u64>) -> String {
         None => "not there".to_owned(),
     };
     let rate = port.rate_bps.map_or("nothing known".to_owned(), readable);
-    let would_be = match port.present {
-        true => format!(", would be {}", port.limit),
-        false => String::new(),
+    let would_be = if port.present {
+        format!(", would be {}", port.limit)
+    } else {
+        String::new()
     };
     let packets = packets.filter(|_| port.present);
     let packets = packets.map_or_else(String::new, |most| format!(", at most {most} packets/s"));

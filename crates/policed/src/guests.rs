@@ -166,12 +166,13 @@ pub fn start(
     if served.is_empty() && machines.is_empty() {
         return Ok((channels, softs));
     }
-    let vsock = match machines.is_empty() {
-        true => None,
-        false => Some(VsockListener::bind(VSOCK_PORT).map_err(|source| {
+    let vsock = if machines.is_empty() {
+        None
+    } else {
+        Some(VsockListener::bind(VSOCK_PORT).map_err(|source| {
             let port = VSOCK_PORT;
             Error::Vsock { port, source }
-        })?),
+        })?)
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

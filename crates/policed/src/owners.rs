@@ -122,9 +122,10 @@ fn named(interface: &str, name: &Name) -> DropOwner {
     let container = matches!(name, Name::Pod { .. })
         || matches!(name, Name::Pve { .. } if interface.starts_with("veth"));
     DropOwner {
-        kind: match container {
-            true => DropOwnerKind::Container,
-            false => DropOwnerKind::Guest,
+        kind: if container {
+            DropOwnerKind::Container
+        } else {
+            DropOwnerKind::Guest
         },
         name: name.to_string(),
         interface: Some(interface.to_owned()),

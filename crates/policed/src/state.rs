@@ -91,9 +91,10 @@ impl Alone {
 fn doubt(directory: &Path, is_host_root: bool) -> Option<String> {
     let found = directory.symlink_metadata().ok()?;
     let own = found.uid() == rustix::process::geteuid().as_raw();
-    let why = match found.is_dir() {
-        true => not_only_ours(&found)?,
-        false => "is not a directory",
+    let why = if found.is_dir() {
+        not_only_ours(&found)?
+    } else {
+        "is not a directory"
     };
     (own || is_host_root).then(|| why.to_owned())
 }

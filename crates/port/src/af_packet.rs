@@ -187,17 +187,18 @@ impl AfPacket {
         let macs = [a.spec.mac, b.spec.mac];
         // Every port gets a sender: those without load still send learning frames.
         let sender = |port: &PortSpec, socket, to, side, stream| {
-            let out = match traffic.shape.is_plain() {
-                true => Out::Plain(Stamped::new(
+            let out = if traffic.shape.is_plain() {
+                Out::Plain(Stamped::new(
                     socket,
                     template(port, to, traffic, side)?,
                     stream,
-                )?),
-                false => Out::Mixed(Mixed::new(
+                )?)
+            } else {
+                Out::Mixed(Mixed::new(
                     socket,
                     mixed::template(port, to, traffic, side)?,
                     stream,
-                )?),
+                )?)
             };
             let times = SentTimes::default();
             Ok::<_, PortError>(Sender { out, times })
@@ -239,9 +240,10 @@ impl AfPacket {
             interfaces,
             cpus,
             made: Vec::new(),
-            mark: match traffic.shape.is_plain() {
-                true => traffic.mark,
-                false => RunMark::NONE,
+            mark: if traffic.shape.is_plain() {
+                traffic.mark
+            } else {
+                RunMark::NONE
             },
             schedule: Schedule::default(),
             timetables: Vec::new(),

@@ -111,9 +111,12 @@ impl Senders for AfXdpSenders {
     fn name(&self, directions: usize, mode: &str) -> String {
         let mut copy_modes: Vec<_> = self.senders[..directions]
             .iter()
-            .map(|sender| match sender.out.socket.zero_copy() {
-                true => "zero-copy",
-                false => "copy",
+            .map(|sender| {
+                if sender.out.socket.zero_copy() {
+                    "zero-copy"
+                } else {
+                    "copy"
+                }
             })
             .collect();
         copy_modes.dedup();

@@ -24,9 +24,10 @@ impl Memory {
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // Miri, which `make miri` runs, knows no POPULATE.
-        let populate = match cfg!(miri) {
-            true => MapFlags::empty(),
-            false => MapFlags::POPULATE,
+        let populate = if cfg!(miri) {
+            MapFlags::empty()
+        } else {
+            MapFlags::POPULATE
         };
         let flags = MapFlags::PRIVATE | populate;
         // SAFETY: a new mapping where the kernel chooses; nothing else is there.

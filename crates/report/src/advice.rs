@@ -132,13 +132,14 @@ fn next(advice: &Advice) -> Vec<String> {
                 options.push(option);
             }
         }
-        lines.push(match options.is_empty() {
-            true => format!("{rules}: {}", ids.join(", ")),
-            false => format!(
+        lines.push(if options.is_empty() {
+            format!("{rules}: {}", ids.join(", "))
+        } else {
+            format!(
                 "{rules}: {}. Rerun under your real load with {}",
                 ids.join(", "),
                 options.join(" ")
-            ),
+            )
         });
     }
     lines

@@ -109,9 +109,10 @@ pub(crate) fn pairs(groups: &[Group<'_>], over: Over) -> Vec<Pair> {
         Over::Repeats => pair.ratio().is_some(),
     });
     let compares = |pair: &Pair| pair.ratio().is_some() || pair.pin.is_some();
-    match pairs.iter().any(compares) {
-        true => pairs,
-        false => Vec::new(),
+    if pairs.iter().any(compares) {
+        pairs
+    } else {
+        Vec::new()
     }
 }
 

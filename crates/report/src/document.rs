@@ -165,12 +165,11 @@ impl Document {
 
     /// Adds tables: a page has them in one section, in text each has its caption for a heading.
     pub(crate) fn tables(&mut self, id: &'static str, title: &str, tables: Vec<Table>) {
-        match self.on_page() {
-            true => self.section(id, title, tables.into_iter().map(Block::Table).collect()),
-            false => {
-                for table in tables {
-                    self.section(id, table.caption.clone(), vec![Block::Table(table)]);
-                }
+        if self.on_page() {
+            self.section(id, title, tables.into_iter().map(Block::Table).collect());
+        } else {
+            for table in tables {
+                self.section(id, table.caption.clone(), vec![Block::Table(table)]);
             }
         }
     }

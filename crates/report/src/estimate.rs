@@ -61,9 +61,10 @@ impl Group<'_> {
     /// Throughput as text: with the digits that its interval allows, or three where none is known. A
     /// noisy number is no closer than its interval, and is written as that: `208–397 k`. A bound is one: `≥ 84 k`.
     pub fn fps_text(&self) -> String {
-        match self.verdict().is_bound() {
-            true => format!("≥ {}", self.number_text()),
-            false => self.number_text(),
+        if self.verdict().is_bound() {
+            format!("≥ {}", self.number_text())
+        } else {
+            self.number_text()
         }
     }
 

@@ -110,13 +110,14 @@ fn other_total(facts: &HostFacts) -> Option<String> {
     let nodes: Option<Vec<u64>> = facts.cpu.nodes.iter().map(|node| node.memory_mib).collect();
     let nodes = nodes.filter(|nodes| !nodes.is_empty())?.iter().sum::<u64>();
     (nodes.abs_diff(total) * 100 > total).then(|| {
-        match nodes < total {
-            true => format!(
+        if nodes < total {
+            format!(
                 "NUMA nodes account for {nodes} of {total} MiB; the rest is not assigned to a node."
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "/proc/meminfo reports {total} of the nodes' {nodes} MiB: a container's limit hides the rest."
-            ),
+            )
         }
     })
 }

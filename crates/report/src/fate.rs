@@ -237,9 +237,10 @@ pub(crate) fn line(entry: &LossEntry) -> String {
         };
     };
     let place = place(cause);
-    let place = match place.is_empty() {
-        true => place,
-        false => format!(" {place}"),
+    let place = if place.is_empty() {
+        place
+    } else {
+        format!(" {place}")
     };
     match meaning(cause) {
         Some(meaning) => format!("{frames} lost{place}: {meaning}"),

@@ -127,10 +127,13 @@ fn who(names: &[String], medium: Medium) -> Cell {
     match medium {
         Medium::Terminal => host_list::shortened(names, PARTS).into(),
         Medium::Markdown => host_list::folded(names).into(),
-        Medium::Page => match host_list::parts(names).len() > FOLDED {
-            true => Cell::from(named(names.len())).folded(host_list::folded(names)),
-            false => host_list::folded(names).into(),
-        },
+        Medium::Page => {
+            if host_list::parts(names).len() > FOLDED {
+                Cell::from(named(names.len())).folded(host_list::folded(names))
+            } else {
+                host_list::folded(names).into()
+            }
+        }
     }
 }
 

@@ -91,9 +91,12 @@ fn ink(kind: MarkKind) -> &'static str {
 
 /// The first names, misplaced ones with their sign, and how many more.
 fn names(marks: &[Mark], most: usize) -> String {
-    let one = |mark: &Mark| match mark.misplaced {
-        true => format!("✕ {}", mark.name),
-        false => format!("{} {}", glyph(mark.kind), mark.name),
+    let one = |mark: &Mark| {
+        if mark.misplaced {
+            format!("✕ {}", mark.name)
+        } else {
+            format!("{} {}", glyph(mark.kind), mark.name)
+        }
     };
     let words: Vec<String> = marks.iter().map(one).collect();
     number::first_few(&words, most.max(1), ", ")

@@ -86,12 +86,11 @@ impl Formatter for SixDigits {
         // Whole numbers keep all their digits, as they would otherwise.
         let decimals = 5 - value.abs().log10().floor().clamp(-20.0, 5.0) as i32;
         let text = format!("{value:.*}", usize::try_from(decimals).unwrap_or(0));
-        match text.contains('.') {
-            true => {
-                let text = text.trim_end_matches('0');
-                write!(writer, "{}", text.strip_suffix('.').unwrap_or(text))
-            }
-            false => writer.write_all(text.as_bytes()),
+        if text.contains('.') {
+            let text = text.trim_end_matches('0');
+            write!(writer, "{}", text.strip_suffix('.').unwrap_or(text))
+        } else {
+            writer.write_all(text.as_bytes())
         }
     }
 }

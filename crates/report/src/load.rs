@@ -95,9 +95,10 @@ impl Dial {
 
     /// The line below the intervals.
     fn line(&self, width: usize) -> String {
-        let rate = match self.paused {
-            true => "paused".to_owned(),
-            false => format!("{} frames/s", number::short(self.fps)),
+        let rate = if self.paused {
+            "paused".to_owned()
+        } else {
+            format!("{} frames/s", number::short(self.fps))
         };
         let typed = match (self.typed.as_str(), self.wrong) {
             ("", false) => String::new(),
@@ -106,9 +107,10 @@ impl Dial {
         };
         let keys = "+ - 10 %   * / twice, half   200k Enter   p pause   q quit";
         let text = format!("{rate}{typed}   {keys}");
-        match text.chars().count() <= width {
-            true => text,
-            false => format!("{rate}{typed}   + - p q"),
+        if text.chars().count() <= width {
+            text
+        } else {
+            format!("{rate}{typed}   + - p q")
         }
     }
 

@@ -26,9 +26,10 @@ const NO_LOSS: f64 = 1e-6;
 /// fails.
 pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Result<(), ReportError> {
     let figures = figure::fill(&measured.cells, |cell, room| {
-        let drawn = match cell.rates_before.is_empty() {
-            true => losses(cell, room),
-            false => rates(cell, room),
+        let drawn = if cell.rates_before.is_empty() {
+            losses(cell, room)
+        } else {
+            rates(cell, room)
         };
         Some(figure::figure(&cell.cell, "", drawn))
     });
@@ -61,9 +62,10 @@ pub fn render(measured: &Measured, verdict: &str, out: &mut impl Write) -> Resul
 
 fn title(measured: &Measured) -> &'static str {
     let sockets = |cell: &MeasuredCell| !cell.rates_before.is_empty();
-    match measured.cells.iter().all(sockets) && !measured.cells.is_empty() {
-        true => "Rate against pairs at once",
-        false => "Loss against load",
+    if measured.cells.iter().all(sockets) && !measured.cells.is_empty() {
+        "Rate against pairs at once"
+    } else {
+        "Loss against load"
     }
 }
 
@@ -117,9 +119,10 @@ fn losses(cell: &MeasuredCell, room: Room) -> Markup {
     y.name = "frames lost".to_owned();
     let label = format!("Loss against load of {}, before and after", cell.cell);
     let told = |(load, loss): (f64, f64)| {
-        let loss = match loss > NO_LOSS.log10() {
-            true => number::loss(10_f64.powf(loss)),
-            false => "0 %".to_owned(),
+        let loss = if loss > NO_LOSS.log10() {
+            number::loss(10_f64.powf(loss))
+        } else {
+            "0 %".to_owned()
         };
         format!("{} frames/s, loss {loss}", number::grouped(load))
     };

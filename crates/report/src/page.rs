@@ -24,9 +24,10 @@ pub struct Page {
 
 /// What is shown of a field; nothing where nothing is known.
 fn shown(cell: &Cell) -> String {
-    match cell.is_absent() {
-        true => String::new(),
-        false => cell.text.clone(),
+    if cell.is_absent() {
+        String::new()
+    } else {
+        cell.text.clone()
     }
 }
 

@@ -195,9 +195,10 @@ fn others(run: &Policed) -> Option<Table> {
 /// The limit in force, or the least and the most that it was.
 fn limit(one: &PolicedSummary) -> Cell {
     let (min, max) = (rate(one.limit_min_bps), rate(one.limit_max_bps));
-    let text = match one.limit_min_bps == one.limit_max_bps {
-        true => min,
-        false => format!("{min} to {max}"),
+    let text = if one.limit_min_bps == one.limit_max_bps {
+        min
+    } else {
+        format!("{min} to {max}")
     };
     Cell::from(text).by(Some(one.limit_max_bps))
 }

@@ -98,9 +98,10 @@ impl Ranking<'_, '_> {
 
     /// `64 bytes, both directions, 256 flows`.
     pub(crate) fn of(&self) -> String {
-        let size = match self.traffic.is_empty() {
-            true => format!("{} bytes", self.size),
-            false => format!("{} bytes ({})", self.size, self.traffic),
+        let size = if self.traffic.is_empty() {
+            format!("{} bytes", self.size)
+        } else {
+            format!("{} bytes ({})", self.size, self.traffic)
         };
         let mut text = format!("{size}, {}", pick::direction(self.direction));
         if self.flows > 1 {

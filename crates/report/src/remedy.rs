@@ -217,12 +217,13 @@ fn engine(run: &Run, group: &Group<'_>) -> Option<Step> {
     if group.shown.engine.starts_with("xdp") {
         return None;
     }
-    Some(match run.run.host.privileged {
-        true => Step::Engine {
+    Some(if run.run.host.privileged {
+        Step::Engine {
             engine: "xdp".to_owned(),
-        },
+        }
+    } else {
         // It needs root's rights.
-        false => Step::Root,
+        Step::Root
     })
 }
 
@@ -266,10 +267,10 @@ fn searched(run: &Run, group: &Group<'_>, note: &SearchNote) -> Known {
     Known::Step(match note {
         SearchNote::Programs { programs } => {
             let programs = greatest(programs.clone());
-            match programs.is_empty() {
-                true => return Known::Elsewhere,
-                false => Step::StopPrograms { programs },
+            if programs.is_empty() {
+                return Known::Elsewhere;
             }
+            Step::StopPrograms { programs }
         }
         SearchNote::Others { cpus } => Step::StopOthers { cpus: *cpus },
         SearchNote::Disturbed {
@@ -326,11 +327,12 @@ fn on_machine(note: &MachineNote) -> Known {
 
 /// More of what narrows an interval; beyond [`VISITS`] only a machine that varies less does.
 fn more_visits(run: &Run, visits: u32) -> Step {
-    match visits < VISITS {
-        true => Step::Repeats {
+    if visits < VISITS {
+        Step::Repeats {
             repeats: visits.saturating_add(MORE_VISITS).min(VISITS),
-        },
-        false => steady(run, None),
+        }
+    } else {
+        steady(run, None)
     }
 }
 

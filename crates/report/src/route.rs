@@ -107,13 +107,15 @@ impl Routes {
         let mut alike: Vec<Picture> = Vec::new();
         let mut more = 0;
         for picture in pictures {
-            match alike
+            if !alike
                 .iter()
                 .any(|other| text::chain(other) == text::chain(&picture))
             {
-                true => {}
-                false if alike.len() < DRAWN => alike.push(picture),
-                false => more += 1,
+                if alike.len() < DRAWN {
+                    alike.push(picture);
+                } else {
+                    more += 1;
+                }
             }
         }
         let mut alike = alike.into_iter();

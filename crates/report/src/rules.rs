@@ -50,9 +50,10 @@ fn parts(rule: &RuleReport) -> Vec<(String, String)> {
     ];
     let several = rule.reasons.len() > 1;
     for (at, reason) in rule.reasons.iter().enumerate() {
-        let number = match several {
-            true => format!(" {}", at + 1),
-            false => String::new(),
+        let number = if several {
+            format!(" {}", at + 1)
+        } else {
+            String::new()
         };
         parts.push((format!("why{number}"), reason.why.clone()));
         parts.push((

@@ -136,9 +136,10 @@ impl Report for Run {
 /// How the run was made.
 fn how(run: &Run) -> String {
     let head = &run.run;
-    let missing = match head.complete {
-        true => "",
-        false => " Not complete: see below for what is missing.",
+    let missing = if head.complete {
+        ""
+    } else {
+        " Not complete: see below for what is missing."
     };
     format!(
         "Started {}, {} long, preset {}, loss goal {}, seed {}.{missing}",
@@ -176,9 +177,10 @@ fn page(doc: &mut Document, run: &Run, groups: &[Group<'_>]) -> Result<(), Repor
         "Written by nicety {}. Terms as in RFC 1242 and RFC 2544; frame sizes include the FCS.",
         host.nicety
     );
-    let style = match run.visits.len() > MANY {
-        true => json::Style::Short,
-        false => json::Style::Compact,
+    let style = if run.visits.len() > MANY {
+        json::Style::Short
+    } else {
+        json::Style::Compact
     };
     doc.page.data = json::text(run, style)?;
     doc.page.save = ("Save this run as JSON", "nicety-run.json");
@@ -287,12 +289,11 @@ pub(crate) fn not_measured(doc: &mut Document, run: &Run) {
     doc.list("missing", skips::TITLE, skips::lines(run));
     if !run.left_out.is_empty() {
         let cells = skips::left_out_cells(run);
-        let block = match doc.on_page() && cells.len() > FEW {
-            true => {
-                let count = number::plural(skips::left_out_count(run), "measurement");
-                Block::Folded(count, vec![Block::List(cells)])
-            }
-            false => Block::Text(cells.join(", ")),
+        let block = if doc.on_page() && cells.len() > FEW {
+            let count = number::plural(skips::left_out_count(run), "measurement");
+            Block::Folded(count, vec![Block::List(cells)])
+        } else {
+            Block::Text(cells.join(", "))
         };
         doc.section("left-out", skips::left_out(run), vec![block]);
     }

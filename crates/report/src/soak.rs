@@ -68,14 +68,15 @@ pub fn sentences(summary: &LoadSummary) -> Vec<String> {
 fn when(summary: &LoadSummary) -> Option<String> {
     let first = summary.losses.first()?.at_unix_s;
     let last = summary.last_loss_unix_s.unwrap_or(first);
-    Some(match last - first < 1.0 {
-        true => format!("at {}", line::utc(first)),
-        false => format!(
+    Some(if last - first < 1.0 {
+        format!("at {}", line::utc(first))
+    } else {
+        format!(
             "first at {}, last at {}, in {}",
             line::utc(first),
             line::utc(last),
             plural(summary.lossy_intervals, "interval")
-        ),
+        )
     })
 }
 
@@ -126,13 +127,14 @@ impl Report for Soaked {
         let (head, summary) = (&self.run, &self.summary);
         let mut doc = Document::new(medium, format!("Soak of {}", head.cell));
         doc.host = self.host.called();
-        let ended = match summary.complete {
-            true => String::new(),
-            false => format!(
+        let ended = if summary.complete {
+            String::new()
+        } else {
+            format!(
                 "; it ended after {} of {}",
                 number::seconds(summary.wall_s),
                 number::seconds(head.for_s)
-            ),
+            )
         };
         doc.answer = vec![vec![format!("{}{ended}", load(head))]];
         doc.answer
@@ -231,9 +233,10 @@ fn ledger(summary: &LoadSummary) -> Option<Table> {
 fn losses(summary: &LoadSummary) -> Option<Table> {
     (!summary.losses.is_empty()).then(|| {
         let listed = summary.losses.len() as u64;
-        let caption = match listed < summary.lossy_intervals {
-            true => format!("When: the first {listed} of {} intervals with loss", summary.lossy_intervals),
-            false => "When frames were lost".to_owned(),
+        let caption = if listed < summary.lossy_intervals {
+            format!("When: the first {listed} of {} intervals with loss", summary.lossy_intervals)
+        } else {
+            "When frames were lost".to_owned()
         };
         Table::of(
             &caption,

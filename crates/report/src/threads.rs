@@ -23,9 +23,10 @@ pub(crate) fn users(cpu: &CpuUse) -> Option<String> {
             let polling = cpu.polls(who).map(polls);
             let each = cpu.us_per_frame_of(who).map(per_frame);
             let more: Vec<String> = polling.into_iter().chain(each).collect();
-            match more.is_empty() {
-                true => format!("{who} {cpus:.2}"),
-                false => format!("{who} {cpus:.2} ({})", more.join(", ")),
+            if more.is_empty() {
+                format!("{who} {cpus:.2}")
+            } else {
+                format!("{who} {cpus:.2} ({})", more.join(", "))
             }
         })
         .collect();

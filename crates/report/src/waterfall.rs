@@ -98,9 +98,10 @@ fn table(waterfall: &Waterfall) -> Table {
 
 /// A station; where frames were seen at several places of it, a row for the time to each.
 fn rows(station: &WaterfallStation) -> Vec<Row> {
-    let name = match station.station.is_empty() {
-        true => station.kind.clone(),
-        false => station.station.clone(),
+    let name = if station.station.is_empty() {
+        station.kind.clone()
+    } else {
+        station.station.clone()
     };
     let first = Row {
         name,

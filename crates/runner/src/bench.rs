@@ -102,9 +102,12 @@ impl Bench {
             stop,
             ..
         } = self;
-        let interrupted = |error: SetupError| match stop.is_set() {
-            true => RunError::Interrupted,
-            false => error.into(),
+        let interrupted = |error: SetupError| {
+            if stop.is_set() {
+                RunError::Interrupted
+            } else {
+                error.into()
+            }
         };
         let Visit { key, task, .. } = &visit;
         let name = &key.name();

@@ -53,9 +53,10 @@ pub fn cpus_wanted(paths: &[PathPlan], most: usize) -> usize {
             } => return vec![1],
             _ => return vec![0],
         };
-        match params.cores.is_empty() {
-            true => vec![1],
-            false => params.cores.iter().map(|cores| cores.0).collect(),
+        if params.cores.is_empty() {
+            vec![1]
+        } else {
+            params.cores.iter().map(|cores| cores.0).collect()
         }
     };
     let wanted = paths.iter().flat_map(|path| {

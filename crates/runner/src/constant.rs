@@ -141,9 +141,12 @@ impl Constant {
             ..
         } = self;
         let placement: &Placement = &machine.placement;
-        let interrupted = |error: SetupError| match stop.is_set() {
-            true => RunError::Interrupted,
-            false => error.into(),
+        let interrupted = |error: SetupError| {
+            if stop.is_set() {
+                RunError::Interrupted
+            } else {
+                error.into()
+            }
         };
         let path = paths.get(key, placement, stop, observer);
         let path = path.map_err(interrupted)?;

@@ -132,9 +132,10 @@ impl Engines {
         let mut opened = self.open_for(limit, path, traffic, placement, observer)?;
         if let Some(choice) = limit.engine {
             let engine = choice.to_string();
-            opened.notes.push(match key.shape.is_plain() {
-                true => MachineNote::EngineByQueues { engine }.into(),
-                false => MachineNote::EngineByTraffic { engine }.into(),
+            opened.notes.push(if key.shape.is_plain() {
+                MachineNote::EngineByQueues { engine }.into()
+            } else {
+                MachineNote::EngineByTraffic { engine }.into()
             });
         }
         Ok(opened)

@@ -36,13 +36,14 @@ impl Guests {
         let machine = |path: &PathSpec| path.vm().is_some_and(|vm| !vm.config().netns);
         let wanted = plan.buildable_cells().any(|key| machine(&key.path))
             || plan.sock_cells().any(|cell| machine(&cell.path));
-        let bundle = match wanted {
-            true => fetch(observer),
-            false => Err(NoBundle {
+        let bundle = if wanted {
+            fetch(observer)
+        } else {
+            Err(NoBundle {
                 code: ProblemCode::NoQemu,
                 why: "the plan has no guests".to_owned(),
                 remedy: Remedy::plan("write a [[path]] with kind = \"vm\""),
-            }),
+            })
         };
         Self {
             bundle,

@@ -351,9 +351,10 @@ impl Book<'_> {
         let kept = self.keeper.add(&interval);
         let alarm = self.totals.observe(&interval);
         // The first loss is on disk at once.
-        let kept = match alarm.is_some() {
-            true => kept.or_else(|| self.keeper.flush()),
-            false => kept,
+        let kept = if alarm.is_some() {
+            kept.or_else(|| self.keeper.flush())
+        } else {
+            kept
         };
         say(&LoadLine::Interval(Box::new(interval)));
         if let Some(alarm) = alarm {

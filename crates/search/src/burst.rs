@@ -94,9 +94,12 @@ impl BurstSearch {
         let Some(frames) = self.next() else { return };
         // What arrived of a burst that crawled, or is no longer than one that arrived before, shows nothing; what
         // was lost of one that is shorter than that is no burst's fault.
-        let tells = |shot: &Shot| match shot.lost {
-            true => shot.frames > self.low,
-            false => shot.frames > self.low && shot.rate.0 >= RATE * self.rate.0,
+        let tells = |shot: &Shot| {
+            if shot.lost {
+                shot.frames > self.low
+            } else {
+                shot.frames > self.low && shot.rate.0 >= RATE * self.rate.0
+            }
         };
         let Some(shot) = shot.filter(tells) else {
             self.invalid += 1;

@@ -47,9 +47,10 @@ impl Demand {
         let lacks = Shortfall {
             results: run.cells.len(),
             refused: refused.filter(|(_, count)| *count > 0).collect(),
-            missing: match self.strict {
-                true => run.skipped.len() + run.left_out.len(),
-                false => 0,
+            missing: if self.strict {
+                run.skipped.len() + run.left_out.len()
+            } else {
+                0
             },
             broken: tests.filter(|test| test.ending == Ending::Faulty).count(),
         };

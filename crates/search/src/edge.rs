@@ -230,10 +230,7 @@ impl EdgeSearch {
         let (good, bad) = self.judged(seen);
         let met = good > bad;
         self.learn(seen, (good, bad));
-        let foregone = match met {
-            true => load < lower,
-            false => load > upper,
-        };
+        let foregone = if met { load < lower } else { load > upper };
         if foregone {
             return self.advance();
         }
@@ -253,9 +250,10 @@ impl EdgeSearch {
     /// Good and bad windows of a trial.
     fn judged(&self, seen: &Seen) -> (u32, u32) {
         seen.windows
-            .unwrap_or(match seen.loss_ratio.0 <= self.loss_goal {
-                true => (TRIAL_WINDOWS, 0),
-                false => (0, TRIAL_WINDOWS),
+            .unwrap_or(if seen.loss_ratio.0 <= self.loss_goal {
+                (TRIAL_WINDOWS, 0)
+            } else {
+                (0, TRIAL_WINDOWS)
             })
     }
 
@@ -387,19 +385,18 @@ impl EdgeSearch {
         }
         let state = self.check.map_or(Check::default(), |(_, state)| state);
         self.check = Some((load, state));
-        self.next = Some(match is_short {
-            true => {
-                let (window, count) = window::strict(load, self.loss_goal);
-                TrialRequest {
-                    load: Fps(load),
-                    duration: window::trial(window, count),
-                    window: Some(window),
-                }
+        self.next = Some(if is_short {
+            let (window, count) = window::strict(load, self.loss_goal);
+            TrialRequest {
+                load: Fps(load),
+                duration: window::trial(window, count),
+                window: Some(window),
             }
-            false => TrialRequest {
+        } else {
+            TrialRequest {
                 duration: LONGER,
                 ..self.trial(load)
-            },
+            }
         });
     }
 
@@ -432,9 +429,10 @@ impl EdgeSearch {
         let Some((load, mut state)) = self.check else {
             return;
         };
-        match good {
-            true => state.good += 1,
-            false => state.bad += 1,
+        if good {
+            state.good += 1;
+        } else {
+            state.bad += 1;
         }
         self.checks += 1;
         self.check = Some((load, state));
@@ -480,9 +478,10 @@ impl Search for EdgeSearch {
         self.learn(seen, (good, bad));
         self.windows = (self.windows.0 + good, self.windows.1 + bad);
         let overload = good == 0 && seen.forwarding.0 < seen.load.0 * (1.0 - OVERLOAD);
-        self.overloads = match overload {
-            true => (self.overloads.0 + 1, seen.forwarding.0),
-            false => (0, 0.0),
+        self.overloads = if overload {
+            (self.overloads.0 + 1, seen.forwarding.0)
+        } else {
+            (0, 0.0)
         };
         if met {
             self.good += 1;

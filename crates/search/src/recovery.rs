@@ -43,9 +43,10 @@ impl RecoveryTrials {
 
     /// Trials that are still to come.
     pub(crate) fn left(&self) -> u32 {
-        match self.overload.is_zero() || self.misses >= MISSES {
-            true => 0,
-            false => REPEATS.saturating_sub(self.seen.len() as u32),
+        if self.overload.is_zero() || self.misses >= MISSES {
+            0
+        } else {
+            REPEATS.saturating_sub(self.seen.len() as u32)
         }
     }
 

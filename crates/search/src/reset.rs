@@ -32,9 +32,10 @@ impl ResetTrials {
     /// Trials that are still to come: none on a path that did not come back.
     pub(crate) fn left(&self) -> u32 {
         let gone = self.seen.iter().any(|outage| !outage.back);
-        match gone || self.misses >= MISSES {
-            true => 0,
-            false => self.repeats.saturating_sub(self.seen.len() as u32),
+        if gone || self.misses >= MISSES {
+            0
+        } else {
+            self.repeats.saturating_sub(self.seen.len() as u32)
         }
     }
 

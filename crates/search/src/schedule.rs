@@ -128,9 +128,10 @@ impl Schedule {
     /// would not end within the time box is not offered; a cheaper visit of the control cell at
     /// the end still may be.
     pub fn next(&self, elapsed_s: f64) -> Next {
-        let due = match self.is_last_due(elapsed_s) {
-            true => self.last_repeat(),
-            false => self.peek(),
+        let due = if self.is_last_due(elapsed_s) {
+            self.last_repeat()
+        } else {
+            self.peek()
         };
         let Some(task) = due
             .filter(|task| task.control.is_none() || self.roomy(elapsed_s))
@@ -165,9 +166,10 @@ impl Schedule {
             control: None,
         };
         let expected = self.costs.visit();
-        match self.fits(expected, elapsed_s) {
-            true => Next::Run(task, expected),
-            false => Next::OutOfTime,
+        if self.fits(expected, elapsed_s) {
+            Next::Run(task, expected)
+        } else {
+            Next::OutOfTime
         }
     }
 
@@ -259,18 +261,20 @@ impl Schedule {
     }
 
     fn expected(&self, task: Task) -> f64 {
-        match self.is_brief(task) {
-            true => self.costs.visit(),
-            false => self.costs.of(self.path(task)),
+        if self.is_brief(task) {
+            self.costs.visit()
+        } else {
+            self.costs.of(self.path(task))
         }
     }
 
     /// Expected seconds of all ordinary tasks not done.
     fn remaining_s(&self) -> f64 {
         let left = self.all() - self.finished;
-        let whole = match self.outline.brief {
-            true => self.last_left().min(left),
-            false => left,
+        let whole = if self.outline.brief {
+            self.last_left().min(left)
+        } else {
+            left
         };
         let brief = left.saturating_sub(whole);
         whole as f64 * self.costs.mean() + brief as f64 * self.costs.visit()

@@ -154,9 +154,10 @@ pub fn together(all: &[&CellResult]) -> Together {
 fn near_together(all: &[&CellResult]) -> Together {
     let is_bound = |visit: &&CellResult| visit.verdict == Verdict::Bound;
     let (bounds, others): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_bound);
-    match 2 * bounds.len() >= all.len() && !bounds.is_empty() {
-        true => bound(all),
-        false => measured(&others),
+    if 2 * bounds.len() >= all.len() && !bounds.is_empty() {
+        bound(all)
+    } else {
+        measured(&others)
     }
 }
 

@@ -149,9 +149,10 @@ impl Connection {
 
     /// IP version of the flows.
     pub fn family(&self) -> Family {
-        match self.server.ip().to_canonical().is_ipv4() {
-            true => Family::Ipv4,
-            false => Family::Ipv6,
+        if self.server.ip().to_canonical().is_ipv4() {
+            Family::Ipv4
+        } else {
+            Family::Ipv6
         }
     }
 
@@ -208,12 +209,13 @@ impl Connection {
             }
         }
         let client = workers.report();
-        let server = match lost || self.send(&ToServer::Stop).is_err() {
-            true => None,
-            false => match self.receive("report", REPORT_LIMIT) {
+        let server = if lost || self.send(&ToServer::Stop).is_err() {
+            None
+        } else {
+            match self.receive("report", REPORT_LIMIT) {
                 Ok(ToClient::Report { report }) => Some(bounded(*report)),
                 _ => None,
-            },
+            }
         };
         let faults = |end: &EndReport| !end.faults.is_empty();
         let ending = match &server {

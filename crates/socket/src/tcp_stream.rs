@@ -174,9 +174,10 @@ impl ZeroCopy {
     }
 
     fn flag(&self) -> SendFlags {
-        match self.on {
-            true => SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32),
-            false => SendFlags::empty(),
+        if self.on {
+            SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32)
+        } else {
+            SendFlags::empty()
         }
     }
 

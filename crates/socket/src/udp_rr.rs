@@ -93,9 +93,10 @@ impl<'a> Requester<'a> {
         }
         let now = self.job.now_ns();
         let (low, bits) = sequence_of(message);
-        let answer = match got == self.job.spec.message_bytes as usize {
-            true => self.requests.answered(low, bits, now),
-            false => Answer::Unexpected,
+        let answer = if got == self.job.spec.message_bytes as usize {
+            self.requests.answered(low, bits, now)
+        } else {
+            Answer::Unexpected
         };
         let (latency_ns, look) = match answer {
             Answer::Unexpected => return Ok(Look::Nothing),

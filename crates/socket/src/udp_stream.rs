@@ -56,9 +56,10 @@ struct Sender {
 impl Sender {
     fn new(flow: UdpFlow, job: &Job, tally: &mut Tally) -> Self {
         let bytes = job.spec.message_bytes as usize;
-        let segments = match job.spec.offload {
-            true => segments(&flow.socket, bytes),
-            false => 1,
+        let segments = if job.spec.offload {
+            segments(&flow.socket, bytes)
+        } else {
+            1
         };
         let on = segments > 1 && sys::set_udp_segment(&flow.socket, bytes as u16).is_ok();
         let segments = if on { segments } else { 1 };
@@ -128,9 +129,10 @@ fn segments(socket: &UdpSocket, bytes: usize) -> usize {
         _ => (sockopt::ip_mtu(socket), 28),
     };
     let room = mtu.map_or(0, |mtu| mtu as usize).saturating_sub(headers);
-    match bytes <= room {
-        true => (LARGEST_SEND / bytes).clamp(1, MOST_SEGMENTS),
-        false => 1,
+    if bytes <= room {
+        (LARGEST_SEND / bytes).clamp(1, MOST_SEGMENTS)
+    } else {
+        1
     }
 }
 

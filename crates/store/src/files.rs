@@ -81,9 +81,10 @@ pub(crate) fn sync_dir(directory: &Path) -> Result<(), StoreError> {
 }
 
 fn sync_names(directory: &Path) -> std::io::Result<()> {
-    let directory = match directory.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => directory,
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
     };
     File::open(directory)?.sync_all()
 }

@@ -69,9 +69,10 @@ fn nothing_else(folder: &Path, some: bool) -> Result<(), Failed> {
     let stray = |folder: &Path, expected: &dyn Fn(&String) -> bool| {
         let mut found = names(folder)?;
         found.retain(|name| !expected(name));
-        match found.is_empty() {
-            true => Ok(()),
-            false => Err(unread(&found, folder).into()),
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(unread(&found, folder).into())
         }
     };
     let known = |name: &String| name == README || KINDS.contains(&name.as_str());
@@ -109,9 +110,10 @@ impl Case {
     pub fn inputs(&self, ending: &str) -> Result<Vec<String>, Failed> {
         let mut found = names(&self.folder)?;
         found.retain(|name| name.ends_with(ending));
-        match found.is_empty() {
-            true => Err(format!("{} has no *{ending}", self.folder.display()).into()),
-            false => Ok(found),
+        if found.is_empty() {
+            Err(format!("{} has no *{ending}", self.folder.display()).into())
+        } else {
+            Ok(found)
         }
     }
 
@@ -177,9 +179,10 @@ impl Case {
         if !unread.is_empty() {
             wrong += &self::unread(&unread, &self.folder);
         }
-        match wrong.is_empty() {
-            true => Ok(()),
-            false => Err(wrong.into()),
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(wrong.into())
         }
     }
 }

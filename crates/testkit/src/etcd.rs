@@ -225,9 +225,10 @@ impl Etcd {
         let script = format!("{SILENT}{verb} element bridge silent ports {{ \"m{number}\" }}\n");
         let mut command = Command::new(which("nft").unwrap_or_else(|| "nft".into()));
         let ended = self.hub.run(|| command.arg(script).output())??;
-        match ended.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&ended.stderr).into()),
+        if ended.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&ended.stderr).into())
         }
     }
 
@@ -246,9 +247,10 @@ impl Etcd {
         }
         let mut command = Command::new(which("tc").unwrap_or_default());
         let ended = self.hub.run(|| command.args(words).output())??;
-        match ended.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&ended.stderr).into()),
+        if ended.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&ended.stderr).into())
         }
     }
 
@@ -279,9 +281,10 @@ impl Etcd {
     /// What it says when it does not.
     pub fn told(&self, words: &[&str]) -> Result<String, Failure> {
         let ended = self.ctl(words)?;
-        match ended.status.success() {
-            true => Ok(String::from_utf8_lossy(&ended.stdout).into_owned()),
-            false => Err(String::from_utf8_lossy(&ended.stderr).into()),
+        if ended.status.success() {
+            Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
+        } else {
+            Err(String::from_utf8_lossy(&ended.stderr).into())
         }
     }
 

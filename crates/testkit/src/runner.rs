@@ -115,9 +115,10 @@ fn alone(test: impl FnOnce(Privilege) -> Result<(), Skip>) -> Result<Result<(), 
     let before = interfaces(&network)?;
     let outcome = test(privilege);
     let after = interfaces(&network)?;
-    match before == after {
-        true => Ok(outcome),
-        false => Err(format!("left behind: {before:?} became {after:?}").into()),
+    if before == after {
+        Ok(outcome)
+    } else {
+        Err(format!("left behind: {before:?} became {after:?}").into())
     }
 }
 

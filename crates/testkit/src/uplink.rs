@@ -80,9 +80,10 @@ impl Uplink {
     pub fn change(&mut self) -> bool {
         let mut changed = false;
         for index in 0..self.senders.len() {
-            let chance = match self.senders[index].on {
-                true => self.switching,
-                false => 2.0 * self.switching,
+            let chance = if self.senders[index].on {
+                self.switching
+            } else {
+                2.0 * self.switching
             };
             if self.rng.f64() < chance {
                 self.toggle(index);
@@ -97,9 +98,10 @@ impl Uplink {
         let start = START * self.capacity;
         let offered: Vec<f64> = (self.senders.iter().zip(limits))
             .map(|(sender, limit)| {
-                let able = match sender.ramps {
-                    true => (2.0 * sender.rate).max(start),
-                    false => f64::INFINITY,
+                let able = if sender.ramps {
+                    (2.0 * sender.rate).max(start)
+                } else {
+                    f64::INFINITY
                 };
                 sender.wish.min(*limit).min(able)
             })

@@ -358,10 +358,11 @@ impl<'a> Trials<'a> {
             record::set_apart(&mut record, report);
         }
         if let Some(window) = spec.window {
-            let apart = match watched.is_some() && stalls.is_none() {
+            let apart = if watched.is_some() && stalls.is_none() {
                 // More often than can be noted.
-                true => vec![0..u64::MAX],
-                false => stalls::spans(stalls.unwrap_or_default(), &self.path_cpus),
+                vec![0..u64::MAX]
+            } else {
+                stalls::spans(stalls.unwrap_or_default(), &self.path_cpus)
             };
             let slots = self.engine.slots();
             record.windows = slots.and_then(|s| windows::of(&s, &apart, window, &record.frames));

@@ -103,10 +103,11 @@ fn read(found: &Found, request: &AdviceRequest) -> Result<HostRecord, UnreadCapt
 }
 
 fn source(path: &Path) -> Result<Source, SourceError> {
-    match path.is_dir() {
-        true => Source::at(Some(path)),
+    if path.is_dir() {
+        Source::at(Some(path))
+    } else {
         // May be a pipe.
-        false => Ok(Source::captured_within(path, LARGEST)?),
+        Ok(Source::captured_within(path, LARGEST)?)
     }
 }
 

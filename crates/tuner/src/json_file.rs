@@ -36,9 +36,10 @@ pub(crate) fn read<T: DeserializeOwned>(
     let text = std::fs::read_to_string(path).map_err(unread)?;
     let value: T =
         serde_json::from_str(&text).map_err(|error| bad(path, (expected.other)(&error)))?;
-    match schema(&value) > nicety_model::SCHEMA {
-        true => Err(bad(path, expected.newer)),
-        false => Ok(value),
+    if schema(&value) > nicety_model::SCHEMA {
+        Err(bad(path, expected.newer))
+    } else {
+        Ok(value)
     }
 }
 

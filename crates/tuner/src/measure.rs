@@ -175,11 +175,12 @@ fn measured_whole<E>(
 
 fn take_back(transaction: &mut Transaction<'_>, why: &str) -> Result<(), TuneError> {
     let outcomes = transaction.undo(why, false).map_err(TuneError::Journal)?;
-    match outcomes.iter().any(|(_, outcome)| outcome.is_left()) {
-        true => Err(TuneError::LeftBehind {
+    if outcomes.iter().any(|(_, outcome)| outcome.is_left()) {
+        Err(TuneError::LeftBehind {
             id: transaction.id(),
             outcomes,
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }

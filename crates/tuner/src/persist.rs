@@ -47,18 +47,20 @@ pub fn persist(
         schema: SCHEMA,
         ..PersistReport::default()
     };
-    let files = match request.remove {
-        true => Vec::new(),
-        false => files(work, request, root, &mut report, listener)?,
+    let files = if request.remove {
+        Vec::new()
+    } else {
+        files(work, request, root, &mut report, listener)?
     };
     let there = kept_below(root);
     let stale = persist::stale(there, request.remove, request.layout);
     let changes = differences(work, root, &files, stale)?;
     for change in &changes {
         let path = change.knob.to_string();
-        match change.to.is_empty() {
-            true => report.removed.push(path),
-            false => report.written.push(path),
+        if change.to.is_empty() {
+            report.removed.push(path);
+        } else {
+            report.written.push(path);
         }
     }
     if !request.dry_run && !changes.is_empty() {

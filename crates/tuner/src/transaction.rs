@@ -96,13 +96,14 @@ impl<'w> Transaction<'w> {
         let Change { knob, to, .. } = change;
         self.knobs.write(knob, to)?;
         let found = self.knobs.read(knob)?;
-        match same_value(knob, &found, to) {
-            true => Ok(found),
-            false => Err(Stop::ReadBack {
+        if same_value(knob, &found, to) {
+            Ok(found)
+        } else {
+            Err(Stop::ReadBack {
                 knob: knob.clone(),
                 to: to.clone(),
                 found,
-            }),
+            })
         }
     }
 

@@ -61,10 +61,11 @@ fn put_back(knobs: &Knobs, step: &Step, force: bool) -> Outcome {
 }
 
 fn failed(error: KnobError) -> Outcome {
-    match error.is_gone() {
-        true => Outcome::Gone,
-        false => Outcome::Failed {
+    if error.is_gone() {
+        Outcome::Gone
+    } else {
+        Outcome::Failed {
             why: error.to_string(),
-        },
+        }
     }
 }

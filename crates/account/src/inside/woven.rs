@@ -107,9 +107,10 @@ pub fn weave(
     let mut bounds: Vec<Bound> = both.filter_map(Frame::bound).collect();
     bounds.sort_by_key(|bound| bound.at_ns);
     let [asked, again] = &inside.exchanges;
-    let clock = match by_frame.values().any(|frame| common(&frame)) {
-        true => compare([asked, again], &bounds),
-        false => None,
+    let clock = if by_frame.values().any(|frame| common(&frame)) {
+        compare([asked, again], &bounds)
+    } else {
+        None
     };
     let Some(clock) = clock else {
         return Woven {

@@ -56,9 +56,10 @@ impl Rows {
                 row.station.counted =
                     passage.and_then(|passage| station.counted(passage, site.kind, direction));
                 row.inner = netns && matches!(site.kind, SiteKind::Guests(_));
-                row.station.no_time = match row.inner {
-                    true => no_time(SiteKind::Host, station.kind),
-                    false => no_time(site.kind, station.kind),
+                row.station.no_time = if row.inner {
+                    no_time(SiteKind::Host, station.kind)
+                } else {
+                    no_time(site.kind, station.kind)
                 };
                 rows.push(row);
             }
@@ -79,9 +80,10 @@ impl Rows {
 
     /// Adds interfaces at which sampled frames were seen where these belong.
     pub(super) fn seen(&mut self, hops: &HopReport) {
-        let devices: Vec<&str> = match hops.stations.is_empty() {
-            true => hops.hops.iter().map(|hop| device(&hop.to)).collect(),
-            false => hops.stations.iter().map(|of| of.device.as_str()).collect(),
+        let devices: Vec<&str> = if hops.stations.is_empty() {
+            hops.hops.iter().map(|hop| device(&hop.to)).collect()
+        } else {
+            hops.stations.iter().map(|of| of.device.as_str()).collect()
         };
         let mut at = 0;
         for device in devices {
@@ -180,9 +182,10 @@ impl Rows {
             row.station.cpus = seen.or(allowed).unwrap_or_default();
             // Frames begin at the sender.
             let begins = row.site == self.sender;
-            row.station.no_time = match own.is_empty() && hops.is_some() && !begins {
-                true => row.station.no_time.or(Some(Unknown::NotSeen)),
-                false => None,
+            row.station.no_time = if own.is_empty() && hops.is_some() && !begins {
+                row.station.no_time.or(Some(Unknown::NotSeen))
+            } else {
+                None
             };
             row.station.hops = own;
             row.station.sampled = sampled;
@@ -193,9 +196,10 @@ impl Rows {
         if self.rows.iter().any(asked) {
             let silent = |row: &&mut Row| row.station.no_time == Some(Unknown::InGuest);
             for row in self.rows.iter_mut().filter(silent) {
-                row.station.no_time = Some(match row.names.is_empty() {
-                    true => Unknown::InNextStation,
-                    false => Unknown::NotSeen,
+                row.station.no_time = Some(if row.names.is_empty() {
+                    Unknown::InNextStation
+                } else {
+                    Unknown::NotSeen
                 });
             }
         }

@@ -150,9 +150,10 @@ fn demand(
         SockTest::TcpMaerts => client.received_bytes,
         _ => server.map_or(0, |end| end.received_bytes),
     };
-    let work = match test.has_transactions() {
-        true => client.transactions as f64,
-        false => received as f64 / 1024.0,
+    let work = if test.has_transactions() {
+        client.transactions as f64
+    } else {
+        received as f64 / 1024.0
     };
     if work <= 0.0 {
         return None;

@@ -157,9 +157,10 @@ fn coalescing(of: &Coalescing) -> String {
     };
     let rx = side(of.adaptive_rx, of.rx_usecs, of.rx_frames);
     let tx = side(of.adaptive_tx, of.tx_usecs, of.tx_frames);
-    match rx == tx {
-        true => rx,
-        false => format!("receive {rx}, send {tx}"),
+    if rx == tx {
+        rx
+    } else {
+        format!("receive {rx}, send {tx}")
     }
 }
 
@@ -185,8 +186,9 @@ fn qdisc(link: &LinkFacts) -> Option<String> {
     let mut kinds: Vec<&str> = below.map(|qdisc| qdisc.kind.as_str()).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    Some(match kinds.is_empty() {
-        true => root.kind.clone(),
-        false => format!("{} of {}", root.kind, kinds.join(", ")),
+    Some(if kinds.is_empty() {
+        root.kind.clone()
+    } else {
+        format!("{} of {}", root.kind, kinds.join(", "))
     })
 }

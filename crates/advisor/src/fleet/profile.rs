@@ -200,9 +200,10 @@ fn nics(facts: &HostFacts) -> String {
         .into_iter()
         .map(|(driver, ports)| format!("{ports} × {driver}"))
         .collect();
-    match words.is_empty() {
-        true => "none".to_owned(),
-        false => words.join(", "),
+    if words.is_empty() {
+        "none".to_owned()
+    } else {
+        words.join(", ")
     }
 }
 

@@ -20,9 +20,10 @@ pub(super) fn interrupts(case: &Case<'_>, net: &NetFacts) -> Option<String> {
     let mut cpus = BTreeSet::new();
     let (mut single, mut anywhere) = (0, 0);
     for irq in &irqs {
-        let allowed = match irq.effective.is_empty() {
-            true => &irq.affinity,
-            false => &irq.effective,
+        let allowed = if irq.effective.is_empty() {
+            &irq.affinity
+        } else {
+            &irq.effective
         };
         match allowed.as_slice() {
             [] => return Some(count.to_string()),

@@ -90,9 +90,10 @@ fn normal(text: &str) -> String {
 }
 
 fn list(cpus: &[u32]) -> String {
-    match cpus.is_empty() {
-        true => "none".to_owned(),
-        false => format_cpu_list(cpus),
+    if cpus.is_empty() {
+        "none".to_owned()
+    } else {
+        format_cpu_list(cpus)
     }
 }
 

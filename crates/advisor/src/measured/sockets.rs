@@ -125,15 +125,14 @@ mod tests {
             server: None,
             notes: Vec::new(),
         };
-        match test.has_transactions() {
-            true => {
-                result.transactions_per_s = Some(rate);
-                result.latency_us = Some(nicety_model::LatencySummary {
-                    p99: 1e6 / rate,
-                    ..Default::default()
-                });
-            }
-            false => result.goodput_mbps = Some(rate),
+        if test.has_transactions() {
+            result.transactions_per_s = Some(rate);
+            result.latency_us = Some(nicety_model::LatencySummary {
+                p99: 1e6 / rate,
+                ..Default::default()
+            });
+        } else {
+            result.goodput_mbps = Some(rate);
         }
         result
     }

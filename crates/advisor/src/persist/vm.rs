@@ -36,9 +36,12 @@ pub(super) fn snippets(kept: &Kept) -> Vec<HostFile> {
 
 /// A domain's name as a file name; other characters become `_`.
 fn file_name(vm: &str) -> String {
-    let safe = |c: char| match c.is_ascii_alphanumeric() || "-_.+".contains(c) {
-        true => c,
-        false => '_',
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.+".contains(c) {
+            c
+        } else {
+            '_'
+        }
     };
     let name: String = vm.chars().map(safe).collect();
     name.trim_start_matches('.').replace("--", "-_")

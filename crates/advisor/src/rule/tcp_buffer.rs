@@ -91,9 +91,10 @@ fn check(case: &Case<'_>, report: &mut Report) {
             continue;
         }
         let fast = case.rate_mbps().is_some_and(|rate| rate >= FAST_MBPS);
-        let first = match name.ends_with("wmem") && fast {
-            true => first.max(FIRST_SEND.min(wanted)),
-            false => first,
+        let first = if name.ends_with("wmem") && fast {
+            first.max(FIRST_SEND.min(wanted))
+        } else {
+            first
         };
         let to = format!("{least} {first} {wanted}");
         let finding = report.find("host", format!("{name} = {now}"), to.clone(), &LARGER);

@@ -102,18 +102,17 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
     let free: Vec<u32> = vm_cpus(case, net).into_iter().skip(used).collect();
     let fits = free.len() >= vm.vcpus.len();
     let assigned = if fits { vm.vcpus.len() } else { 0 };
-    let (should, target) = match fits {
-        true => {
-            let own = format_cpu_list(&free[..vm.vcpus.len()]);
-            (format!("each on its own CPU of node {node}: {own}"), own)
-        }
-        false => (
+    let (should, target) = if fits {
+        let own = format_cpu_list(&free[..vm.vcpus.len()]);
+        (format!("each on its own CPU of node {node}: {own}"), own)
+    } else {
+        (
             format!(
                 "on node {node}, but only {} CPUs are free there",
                 free.len()
             ),
             format_cpu_list(&local),
-        ),
+        )
     };
     let is = match vm.vcpus.first() {
         Some(vcpu) => format!(

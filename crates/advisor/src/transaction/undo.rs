@@ -48,11 +48,12 @@ pub fn restore(step: &Step, found: &str, force: bool) -> Restore {
 /// What became of a setting whose old value was written and that has the value `now`.
 pub fn restored(change: &Change, now: &str) -> Outcome {
     let Change { knob, from, .. } = change;
-    match same_value(knob, now, from) {
-        true => Outcome::Restored,
-        false => Outcome::Failed {
+    if same_value(knob, now, from) {
+        Outcome::Restored
+    } else {
+        Outcome::Failed {
             why: format!("{from} was written, the kernel says {now}"),
-        },
+        }
     }
 }
 

@@ -126,11 +126,12 @@ fn clearest(found: &Comparison, named: Option<&str>) -> Result<String, BisectErr
     if let Some(named) = named {
         let names: Vec<String> = found.cells.iter().map(|row| row.cell.clone()).collect();
         let name = cell_choice::choose(&names, named)?;
-        return match worse().any(|row| row.cell == name) {
-            true => Ok(name.to_owned()),
-            false => Err(BisectError::NotApart {
+        return if worse().any(|row| row.cell == name) {
+            Ok(name.to_owned())
+        } else {
+            Err(BisectError::NotApart {
                 why: reasons(found, Some(name)),
-            }),
+            })
         };
     }
     let clear = |row: &&nicety_model::compare::ComparedCell| {

@@ -257,9 +257,10 @@ fn bisections_find_the_side() {
     for (runs, cv, mean) in [(3, 0.02, 4.0), (2, 0.02, 8.0), (8, 0.05, 12.0)] {
         for (new, good) in [(100.0, true), (85.0, false)] {
             let ended = bisections(300, runs, new, cv, 40);
-            let (right, wrong) = match good {
-                true => (ended.good, ended.bad),
-                false => (ended.bad, ended.good),
+            let (right, wrong) = if good {
+                (ended.good, ended.bad)
+            } else {
+                (ended.bad, ended.good)
             };
             assert!(wrong <= most(300, 0.01), "{runs} runs, cv {cv}: {ended:?}");
             assert!(right >= 270, "{runs} runs, cv {cv}: {ended:?}");

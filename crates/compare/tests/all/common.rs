@@ -95,9 +95,10 @@ pub fn socket(name: &str, repeat: usize, value: f64) -> Value {
         "repeat": repeat + 1, "ending": "complete", "elapsed_s": 1.0, "client": end,
         "server": end, "notes": [],
     });
-    let (rate, demand) = match transactions {
-        true => ("transactions_per_s", "client_us_per_transaction"),
-        false => ("goodput_mbps", "client_us_per_kb"),
+    let (rate, demand) = if transactions {
+        ("transactions_per_s", "client_us_per_transaction")
+    } else {
+        ("goodput_mbps", "client_us_per_kb")
     };
     result[rate] = json!(value);
     result["service_demand"] = json!({demand: 1e5 / value, "shared_host": true});

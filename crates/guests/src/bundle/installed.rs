@@ -27,9 +27,10 @@ impl KernelWish {
 
     fn of(text: &str, is_directory: bool) -> Self {
         let version = text.starts_with(|first: char| first.is_ascii_digit());
-        match version && !is_directory && !text.contains('/') {
-            true => Self::Version(text.to_owned()),
-            false => Self::Below(text.into()),
+        if version && !is_directory && !text.contains('/') {
+            Self::Version(text.to_owned())
+        } else {
+            Self::Below(text.into())
         }
     }
 

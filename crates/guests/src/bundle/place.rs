@@ -43,9 +43,10 @@ pub fn mirror() -> Result<String, QemuError> {
             .ok_or(QemuError::NoMirror);
     };
     let text = text.to_string_lossy();
-    match is_address(&text) {
-        true => Ok(text.into_owned()),
-        false => Err(QemuError::BadMirror(text.into_owned())),
+    if is_address(&text) {
+        Ok(text.into_owned())
+    } else {
+        Err(QemuError::BadMirror(text.into_owned()))
     }
 }
 

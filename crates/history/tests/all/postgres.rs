@@ -49,12 +49,13 @@ fn refused(server: &Server) {
     for change in ["CREATE SCHEMA nicety", "DROP SCHEMA nicety", tables] {
         other.run(change);
         let result = open(server, "other", change.starts_with("CREATE"));
-        match change.starts_with("DROP") {
-            true => assert!(matches!(result, Err(HistoryError::Missing { .. }))),
-            false => assert!(
+        if change.starts_with("DROP") {
+            assert!(matches!(result, Err(HistoryError::Missing { .. })));
+        } else {
+            assert!(
                 matches!(result, Err(HistoryError::NotAStore { .. })),
                 "{result:?}"
-            ),
+            );
         }
     }
     server.database("newer");

@@ -29,9 +29,10 @@ pub(super) fn read(source: &Source) -> Option<Vec<FirewallChain>> {
     if !called {
         return None;
     }
-    let mut chains = match may_query(&source.roots) {
-        true => parse(&source.run(&["nft", "-j", "list", "ruleset"])?)?,
-        false => Vec::new(),
+    let mut chains = if may_query(&source.roots) {
+        parse(&source.run(&["nft", "-j", "list", "ruleset"])?)?
+    } else {
+        Vec::new()
     };
     for (family, program, names) in OLDER {
         let names = source.roots.proc.text(names).unwrap_or_default();

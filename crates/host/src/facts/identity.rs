@@ -68,9 +68,10 @@ impl Source {
 
     /// What the record says of itself; nothing of a running host and in older records.
     pub fn identity(&self) -> Identity {
-        let text = match self.is_live() {
-            true => None,
-            false => self.top.text(FILE),
+        let text = if self.is_live() {
+            None
+        } else {
+            self.top.text(FILE)
         };
         let identity = text.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
         identity.map(Identity::checked).unwrap_or_default()

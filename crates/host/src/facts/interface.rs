@@ -107,9 +107,10 @@ fn msi(sys: &SysRoot, dir: &str, link: &LinkFacts) -> Vec<u32> {
 pub(super) fn device_irqs(sys: &SysRoot, link: &LinkFacts) -> Vec<u32> {
     let dir = format!("class/net/{}", link.name);
     let index = sys.text(format!("{dir}/ifindex"));
-    match index.and_then(|text| text.parse().ok()) == Some(link.index) {
-        true => msi(sys, &dir, link),
-        false => Vec::new(),
+    if index.and_then(|text| text.parse().ok()) == Some(link.index) {
+        msi(sys, &dir, link)
+    } else {
+        Vec::new()
     }
 }
 

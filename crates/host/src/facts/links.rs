@@ -49,9 +49,10 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
     let driver = ethtool.driver(name).ok();
     let known = |text: &String| (!text.is_empty() && text != "N/A").then(|| text.clone());
     let hardware = link.kind.is_empty() && !link.loopback;
-    let statistics = match hardware {
-        true => ethtool.statistics(name).unwrap_or_default(),
-        false => BTreeMap::new(),
+    let statistics = if hardware {
+        ethtool.statistics(name).unwrap_or_default()
+    } else {
+        BTreeMap::new()
     };
     LinkFacts {
         name: link.name.clone(),
@@ -72,9 +73,10 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
             .as_ref()
             .and_then(|d| known(&d.bus))
             .filter(|_| hardware),
-        speed_mbps: match hardware {
-            true => ethtool.speed_mbps(name).ok().flatten(),
-            false => None,
+        speed_mbps: if hardware {
+            ethtool.speed_mbps(name).ok().flatten()
+        } else {
+            None
         },
         queues: queues(link, ethtool),
         rings: ethtool.rings(name).ok().map(|rings| RingsFacts {

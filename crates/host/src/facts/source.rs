@@ -172,12 +172,11 @@ impl Source {
     /// Whether an interface that sysfs does not know is one of another network namespace: of the running host
     /// it is, of a recorded one if it was so when it was recorded.
     pub(super) fn lacks_namespace(&self) -> bool {
-        match self.live {
-            true => {
-                self.keep(OTHER_NAMESPACE, || "yes\n".to_owned());
-                true
-            }
-            false => self.top.text(OTHER_NAMESPACE).is_some(),
+        if self.live {
+            self.keep(OTHER_NAMESPACE, || "yes\n".to_owned());
+            true
+        } else {
+            self.top.text(OTHER_NAMESPACE).is_some()
         }
     }
 

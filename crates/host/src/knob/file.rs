@@ -71,9 +71,12 @@ pub(super) fn read(knob: &Knob, path: &str) -> Result<String, KnobError> {
 /// below the root leads out of it.
 pub(super) fn write(knob: &Knob, path: &str, text: &str) -> Result<(), KnobError> {
     let (root, below) = check(knob, path)?;
-    let done = Tree::open(&root).and_then(|tree| match text.is_empty() {
-        true => remove(&tree, &below),
-        false => tree.replace(&below, text.as_bytes()),
+    let done = Tree::open(&root).and_then(|tree| {
+        if text.is_empty() {
+            remove(&tree, &below)
+        } else {
+            tree.replace(&below, text.as_bytes())
+        }
     });
     let swept = Tree::open(&root).and_then(|tree| tree.sweep(&below));
     done.and(swept)

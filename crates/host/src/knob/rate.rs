@@ -54,9 +54,10 @@ impl Knobs {
                 let survey = shapers.survey()?;
                 let limit = shapers.received(interface, &survey)?;
                 let face = survey.face(interface);
-                Ok(match face.is_some_and(|face| survey.has_no_queue(face)) {
-                    true => NOQUEUE.to_owned(),
-                    false => port_value(&limit),
+                Ok(if face.is_some_and(|face| survey.has_no_queue(face)) {
+                    NOQUEUE.to_owned()
+                } else {
+                    port_value(&limit)
                 })
             }
             _ => Err(KnobError::refused(knob, "is not a valid rate")),

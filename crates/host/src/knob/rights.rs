@@ -28,9 +28,10 @@ impl Knobs {
             Knob::IrqAffinity { irq } => may_open(&irq_path(*irq)),
             Knob::VfCount { interface } => {
                 let places = Places::of(&self.ns);
-                match places.count(interface).is_none() || places.may_set_count(interface) {
-                    true => Ok(()),
-                    false => Err(NetError::new("set", knob, Errno::ACCESS).into()),
+                if places.count(interface).is_none() || places.may_set_count(interface) {
+                    Ok(())
+                } else {
+                    Err(NetError::new("set", knob, Errno::ACCESS).into())
                 }
             }
             Knob::PortRate { interface } if self.is_switched(interface) => Ok(()),

@@ -38,9 +38,10 @@ notes! {
 
         "N056" "guest-in-namespace" Info Condition
         GuestInNamespace { guest: String, nic: String, serves: bool, driver: String }
-            => ("{guest} is a network namespace with {nic}: {} {driver}.", match serves {
-                true => "sockets end at an interface of driver",
-                false => "a kernel bridge joins two interfaces of driver",
+            => ("{guest} is a network namespace with {nic}: {} {driver}.", if *serves {
+                "sockets end at an interface of driver"
+            } else {
+                "a kernel bridge joins two interfaces of driver"
             }),
 
         "N057" "guest-ipv6-stays" Caution Condition

@@ -169,13 +169,14 @@ fn how_many(count: usize) -> String {
 }
 
 fn tester(transmit: &[u32], receive: &[u32]) -> String {
-    match transmit == receive {
-        true => format!("sender and receiver share {}", cpus(transmit)),
-        false => format!(
+    if transmit == receive {
+        format!("sender and receiver share {}", cpus(transmit))
+    } else {
+        format!(
             "the sender runs on {}, the receiver on {}",
             cpus(transmit),
             cpus(receive)
-        ),
+        )
     }
 }
 
@@ -185,9 +186,10 @@ fn each(cores: &[Vec<u32>]) -> String {
 }
 
 fn effect(across: bool) -> &'static str {
-    match across {
-        true => "The tester and the path slow each other.",
-        false => "They slow each other, but not across tester and path.",
+    if across {
+        "The tester and the path slow each other."
+    } else {
+        "They slow each other, but not across tester and path."
     }
 }
 

@@ -112,9 +112,10 @@ pub struct OvsSwitch {
 
 impl OvsSwitch {
     fn words(&self) -> String {
-        let how = match self.userspace {
-            true => "userspace datapath in one thread of ovs-vswitchd",
-            false => "kernel datapath",
+        let how = if self.userspace {
+            "userspace datapath in one thread of ovs-vswitchd"
+        } else {
+            "kernel datapath"
         };
         format!("{}, {how}", self.version)
     }

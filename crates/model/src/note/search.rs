@@ -297,9 +297,10 @@ fn stopped(confirm: SetApart) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, how)| format!("{how} {}", plural(*count, "time")))
         .collect();
-    match told.is_empty() {
-        true => "CPUs were stopped".to_owned(),
-        false => format!("CPUs were {}", joined(&told, " and ")),
+    if told.is_empty() {
+        "CPUs were stopped".to_owned()
+    } else {
+        format!("CPUs were {}", joined(&told, " and "))
     }
 }
 

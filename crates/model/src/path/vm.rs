@@ -60,9 +60,10 @@ impl VmParams {
         let netns = self.guest == Some(GuestKind::Netns);
         let switch = VmSwitch::of(self.switch.unwrap_or(HostSwitch::Bridge), self.tagging);
         // Nothing else hangs on such a switch.
-        let machine = match switch.on_dpdk() {
-            true => VmNic::VhostUser,
-            false => VmNic::VirtioNet,
+        let machine = if switch.on_dpdk() {
+            VmNic::VhostUser
+        } else {
+            VmNic::VirtioNet
         };
         let nic = if netns { VmNic::Macvlan } else { machine };
         VmConfig {

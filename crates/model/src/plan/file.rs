@@ -322,12 +322,13 @@ kind!(
     "a duration in quotes, as in recovery = \"60s\"",
     |raw| {
         let Time(time) = Time::of(raw)?;
-        match time.is_zero() || (MIN_OVERLOAD..=MAX_OVERLOAD).contains(&time) {
-            true => Ok(Self(time)),
-            false => Err(Wrong::value(
+        if time.is_zero() || (MIN_OVERLOAD..=MAX_OVERLOAD).contains(&time) {
+            Ok(Self(time))
+        } else {
+            Err(Wrong::value(
                 "recovery = {value} is not between 1s and 10m",
                 "write \"60s\", as RFC 2544 asks for, or \"0s\" for none",
-            )),
+            ))
         }
     }
 );

@@ -39,12 +39,13 @@ kind!(
     |raw| {
         let text = raw.text()?;
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        match text.chars().all(fits) && (1..=NAME_CHARS).contains(&text.len()) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(Wrong::value(
+        if text.chars().all(fits) && (1..=NAME_CHARS).contains(&text.len()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Wrong::value(
                 "name = {value} is not a name of a goal",
                 format!("write 1 to {NAME_CHARS} of A-Z, a-z, 0-9, \"-\", \"_\" and \".\""),
-            )),
+            ))
         }
     }
 );

@@ -185,8 +185,9 @@ fn stem(file_name: &str) -> String {
     let stem = file.strip_suffix(".toml").unwrap_or(file);
     let stem = stem.chars().filter(|c| !c.is_control()).take(NAME_CHARS);
     let stem: String = stem.collect();
-    match stem.trim().is_empty() {
-        true => "plan".to_owned(),
-        false => stem,
+    if stem.trim().is_empty() {
+        "plan".to_owned()
+    } else {
+        stem
     }
 }

@@ -38,9 +38,10 @@ impl Station {
         let mut sum = 0_u64;
         for name in &self.names {
             let counted = passage.places.iter().find(|place| place.place == *name)?;
-            sum = sum.saturating_add(match faces_a == (direction == 0) {
-                true => counted.received,
-                false => counted.sent,
+            sum = sum.saturating_add(if faces_a == (direction == 0) {
+                counted.received
+            } else {
+                counted.sent
             });
         }
         (!self.names.is_empty() && sum >= ends.received).then_some(sum)

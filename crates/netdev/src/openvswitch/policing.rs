@@ -59,9 +59,10 @@ impl Policing {
     /// # Errors
     /// As those of [`Self::read`].
     pub fn instead(&self, port: &str, error: &NetError) -> Result<Option<BitRate>, NetError> {
-        match error.is_not_found() || error.is_unsupported() {
-            true => self.read(port),
-            false => Ok(None),
+        if error.is_not_found() || error.is_unsupported() {
+            self.read(port)
+        } else {
+            Ok(None)
         }
     }
 

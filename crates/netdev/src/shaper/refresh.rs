@@ -66,9 +66,10 @@ impl Shapers {
     /// When the kernel does not answer.
     pub fn survey_again(&self, mut before: Survey, ask: SurveyRequest) -> Result<Survey, NetError> {
         let by_counters = ask.limits == Limits::Stirred && !before.busy;
-        let stirred = match ask.interfaces || ask.ports || by_counters {
-            true => before.recount(&self.counters(&before, ask.interfaces)?),
-            false => BTreeSet::new(),
+        let stirred = if ask.interfaces || ask.ports || by_counters {
+            before.recount(&self.counters(&before, ask.interfaces)?)
+        } else {
+            BTreeSet::new()
         };
         if by_counters {
             let busy = before.many(stirred.len());
@@ -137,10 +138,11 @@ impl Shapers {
                     }
                 })
             };
-        let told = match all {
-            true => of(&self.channel, true),
+        let told = if all {
+            of(&self.channel, true)
+        } else {
             // A kernel that cannot be left in the middle tells everything.
-            false => of(&self.counting, false).or_else(|_| of(&self.channel, true)),
+            of(&self.counting, false).or_else(|_| of(&self.channel, true))
         };
         told.map(Counters::into_vec)
             .map_err(|e| NetError::new("read counters of namespace", &self.ns, e))

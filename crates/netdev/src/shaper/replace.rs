@@ -174,9 +174,10 @@ impl Shapers {
         }
         let now = self.there(face, None)?;
         let is_back = |recorded: &[u8]| now.others.iter().any(|(_, now)| same(&now.body, recorded));
-        match theirs.filters().all(is_back) {
-            true => Ok(()),
-            false => Err(error("the kernel has made something else of it".to_owned())),
+        if theirs.filters().all(is_back) {
+            Ok(())
+        } else {
+            Err(error("the kernel has made something else of it".to_owned()))
         }
     }
 
@@ -218,14 +219,13 @@ pub(super) fn remove_ours(face: &Face, there: &There) -> Vec<(RawMessage, u16)> 
         .others
         .iter()
         .any(|(other, _)| other.priority == FIRST);
-    match beside {
-        false => vec![(message::remove_redirect(face.index), 0)],
-        true => {
-            let each = there
-                .ours
-                .iter()
-                .filter_map(|(_, ours)| replay::remove(&ours.body).ok());
-            each.map(|request| (request, 0)).collect()
-        }
+    if beside {
+        let each = there
+            .ours
+            .iter()
+            .filter_map(|(_, ours)| replay::remove(&ours.body).ok());
+        each.map(|request| (request, 0)).collect()
+    } else {
+        vec![(message::remove_redirect(face.index), 0)]
     }
 }

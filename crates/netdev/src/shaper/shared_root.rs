@@ -55,9 +55,10 @@ impl Shapers {
         theirs: &RecordedLimit,
     ) -> Result<&'a Face, NetError> {
         let face = self.face(port, survey)?;
-        match is_root_of(&theirs.parts, &self.at_parent(face, ROOT, LIMIT)?) {
-            true => Ok(face),
-            false => Err(changing(port)),
+        if is_root_of(&theirs.parts, &self.at_parent(face, ROOT, LIMIT)?) {
+            Ok(face)
+        } else {
+            Err(changing(port))
         }
     }
 
@@ -134,9 +135,10 @@ impl Shapers {
             (request, if at == 0 { INSTEAD } else { NEW })
         });
         let made = self.all_done(batch.collect(), face).and_then(|()| {
-            match is_root_of(theirs, &self.at_parent(face, ROOT, GIVE_BACK)?) {
-                true => Ok(GivenBack::Back),
-                false => Err(other(face, "the kernel has made something else of it")),
+            if is_root_of(theirs, &self.at_parent(face, ROOT, GIVE_BACK)?) {
+                Ok(GivenBack::Back)
+            } else {
+                Err(other(face, "the kernel has made something else of it"))
             }
         });
         if made.is_err() {

@@ -130,9 +130,10 @@ impl Survey {
         for (place, (index, counters)) in counters.iter().enumerate() {
             // The kernel tells them in the order in which it has told the interfaces.
             let expected = faces.get(place).is_some_and(|face| face.index == *index);
-            let at = match expected {
-                true => Some(place),
-                false => self.places.by_index.get(index).copied(),
+            let at = if expected {
+                Some(place)
+            } else {
+                self.places.by_index.get(index).copied()
             };
             let Some(face) = at.and_then(|at| faces.get_mut(at)) else {
                 continue;

@@ -41,9 +41,10 @@ impl Progress {
         let planned = board.rows.iter().map(|row| row.cells.len()).sum();
         let shown = Stream::Error.can_move() && !output::is_quiet();
         let terminal = shown.then(|| signals.clone());
-        let live = match terminal.is_some() || web.is_some() {
-            true => Some(Live::start(board, started, Shows { terminal, web })?),
-            false => None,
+        let live = if terminal.is_some() || web.is_some() {
+            Some(Live::start(board, started, Shows { terminal, web })?)
+        } else {
+            None
         };
         Ok(Self {
             live,
@@ -105,9 +106,10 @@ impl Progress {
         self.change(|board| cells.iter().for_each(|cell| board.skipped(cell)));
         let names: Vec<&str> = cells.iter().map(String::as_str).collect();
         let line = format!("{}: skipped: {why}", skips::named(&names, self.planned));
-        match self.on_terminal() {
-            true => self.say(&line),
-            false => self.change(|board| board.log(&line)),
+        if self.on_terminal() {
+            self.say(&line);
+        } else {
+            self.change(|board| board.log(&line));
         }
     }
 

@@ -70,9 +70,10 @@ pub enum Format {
 impl FormatArgs {
     /// The format asked for.
     pub fn format(&self) -> Format {
-        match self.json {
-            true => Format::Json,
-            false => self.format.unwrap_or_default(),
+        if self.json {
+            Format::Json
+        } else {
+            self.format.unwrap_or_default()
         }
     }
 

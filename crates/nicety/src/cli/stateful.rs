@@ -120,9 +120,10 @@ fn connections(text: &str) -> Result<u64, String> {
         format!("{text:?} is not a number of connections from 1 to {most}, as in 50000, 200k or 1M")
     };
     let Fps(count) = soak::rate(text).map_err(|_| wrong())?;
-    match count.fract() == 0.0 && count <= most as f64 {
-        true => Ok(count as u64),
-        false => Err(wrong()),
+    if count.fract() == 0.0 && count <= most as f64 {
+        Ok(count as u64)
+    } else {
+        Err(wrong())
     }
 }
 
@@ -130,9 +131,10 @@ fn connections(text: &str) -> Result<u64, String> {
 fn rate(text: &str) -> Result<Fps, String> {
     let wrong = || format!("{text:?} is not a rate from 1k to 100M per second, as in 200k or 1.5M");
     let rate = soak::rate(text).map_err(|_| wrong())?;
-    match (1e3..=1e8).contains(&rate.0) {
-        true => Ok(rate),
-        false => Err(wrong()),
+    if (1e3..=1e8).contains(&rate.0) {
+        Ok(rate)
+    } else {
+        Err(wrong())
     }
 }
 
@@ -148,9 +150,10 @@ fn loss(text: &str) -> Result<f64, String> {
     let wrong = "is not a share of frames; write 0% to 10%, as in 0.1%";
     let digits = text.strip_suffix('%').unwrap_or_default();
     let percent: f64 = parsed(digits, wrong).map_err(|_| format!("{text:?} {wrong}"))?;
-    match (0.0..=10.0).contains(&percent) {
-        true => Ok(percent / 100.0),
-        false => Err(format!("{text:?} {wrong}")),
+    if (0.0..=10.0).contains(&percent) {
+        Ok(percent / 100.0)
+    } else {
+        Err(format!("{text:?} {wrong}"))
     }
 }
 

@@ -17,11 +17,12 @@ pub fn named(out: &Path) -> Result<PathBuf, Failure> {
         let out = out.display();
         Failure::usage(anyhow!("--out {out}: {error}; name another directory"))
     })?;
-    match full == Path::new("/") {
-        true => Err(Failure::usage(anyhow!(
+    if full == Path::new("/") {
+        Err(Failure::usage(anyhow!(
             "--out / would open the whole host to the lab; name a directory for results"
-        ))),
-        false => Ok(full),
+        )))
+    } else {
+        Ok(full)
     }
 }
 

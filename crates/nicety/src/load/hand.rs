@@ -82,17 +82,19 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let mut summary = ended.totals.summary(ended.complete);
     (summary.flows, summary.lossy_flows) = ended.flows.worst(WORST_FLOWS);
     if ended.read && summary.intervals > 0 {
-        match args.json {
-            true => output::print(&output::line(&LoadLine::Summary(Box::new(
+        if args.json {
+            output::print(&output::line(&LoadLine::Summary(Box::new(
                 summary.clone(),
-            )))?)?,
-            false => output::print(&(line::summary(&summary) + "\n"))?,
+            )))?)?;
+        } else {
+            output::print(&(line::summary(&summary) + "\n"))?;
         }
     }
     failed?;
-    Ok(match ended.complete {
-        true => judged(args, &summary),
-        false => Exit::Interrupted,
+    Ok(if ended.complete {
+        judged(args, &summary)
+    } else {
+        Exit::Interrupted
     })
 }
 

@@ -126,9 +126,10 @@ impl Printed {
         if !self.read || self.failed.is_err() {
             return;
         }
-        let text = match self.json {
-            true => output::line(of),
-            false => Ok(self.text(of)),
+        let text = if self.json {
+            output::line(of)
+        } else {
+            Ok(self.text(of))
         };
         let printed = text.and_then(|text| output::print_on("to standard output", &text));
         match printed {

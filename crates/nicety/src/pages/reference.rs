@@ -34,15 +34,15 @@ fn names(arg: &Arg) -> String {
         .map(clap::builder::Str::as_str)
         .collect();
     let values = values.join(" ");
-    match names.is_empty() {
-        true => format!("`{values}`"),
-        false if arg.is_require_equals_set() => format!("`{}[={values}]`", names.join("`, `")),
-        false => {
-            format!("`{} {values}", names.join("`, `"))
-                .trim_end()
-                .to_owned()
-                + "`"
-        }
+    if names.is_empty() {
+        format!("`{values}`")
+    } else if arg.is_require_equals_set() {
+        format!("`{}[={values}]`", names.join("`, `"))
+    } else {
+        format!("`{} {values}", names.join("`, `"))
+            .trim_end()
+            .to_owned()
+            + "`"
     }
 }
 

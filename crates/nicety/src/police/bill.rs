@@ -27,24 +27,23 @@ pub fn run(args: &BillArgs) -> Result<Exit, Failure> {
             "no samples for {month}: is [bills] in the policy? The first sample takes a minute"
         ));
     }
-    match args.samples {
-        true => show_samples(args, &rows, (&place, &time))?,
-        false => {
-            let grouped = if args.group_by.is_some() {
-                Grouped::ByHost
-            } else {
-                Grouped::ByTenant
-            };
-            let sum = Bill {
-                schema: SCHEMA,
-                store: place,
-                from: rfc3339(time.start),
-                to: rfc3339(time.end),
-                slot_s: SLOT_SECONDS,
-                tenants: statement(&rows, time, now, grouped),
-            };
-            output::page(&args.format, &sum, || bill::page(&sum))?;
-        }
+    if args.samples {
+        show_samples(args, &rows, (&place, &time))?;
+    } else {
+        let grouped = if args.group_by.is_some() {
+            Grouped::ByHost
+        } else {
+            Grouped::ByTenant
+        };
+        let sum = Bill {
+            schema: SCHEMA,
+            store: place,
+            from: rfc3339(time.start),
+            to: rfc3339(time.end),
+            slot_s: SLOT_SECONDS,
+            tenants: statement(&rows, time, now, grouped),
+        };
+        output::page(&args.format, &sum, || bill::page(&sum))?;
     }
     Ok(Exit::Done)
 }

@@ -18,9 +18,10 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let how = (args.absent_ok, args.periods);
     dry_run::run(policy, directory, how, log, |period| {
-        crate::output::print(&match args.json {
-            true => crate::output::line(&period.report())?,
-            false => period.to_string(),
+        crate::output::print(&if args.json {
+            crate::output::line(&period.report())?
+        } else {
+            period.to_string()
         })
     })?;
     Ok(Exit::Done)

@@ -33,9 +33,10 @@ pub fn run(args: &ImportArgs) -> Result<Exit, Failure> {
         }
     }
     say(&report);
-    Ok(match report.has_senders() {
-        true => Exit::Done,
-        false => Exit::Negative,
+    Ok(if report.has_senders() {
+        Exit::Done
+    } else {
+        Exit::Negative
     })
 }
 

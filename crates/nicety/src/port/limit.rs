@@ -33,20 +33,17 @@ pub fn run(args: &LimitArgs) -> Result<Exit, Failure> {
     }
     let work = args.state.begin()?;
     let from = work.knobs.read(&limit.knob).map_err(Failure::environment)?;
-    let transaction = match from == limit.value {
-        true => {
-            // What was left half made is gone then; what cannot be removed limits nothing.
-            let _ = work.knobs.tidy(&limit.knob);
-            None
-        }
-        false => {
-            let change = Change {
-                knob: limit.knob.clone(),
-                from: from.clone(),
-                to: limit.value.clone(),
-            };
-            Some(commit(&work, &[&change])?)
-        }
+    let transaction = if from == limit.value {
+        // What was left half made is gone then; what cannot be removed limits nothing.
+        let _ = work.knobs.tidy(&limit.knob);
+        None
+    } else {
+        let change = Change {
+            knob: limit.knob.clone(),
+            from: from.clone(),
+            to: limit.value.clone(),
+        };
+        Some(commit(&work, &[&change])?)
     };
     // The same of ports that are gone.
     inventory.sweep();
@@ -93,9 +90,9 @@ fn print(report: &LimitReport, verdict: &Verdict, args: &LimitArgs) -> Result<Ex
     }
     let lines = limit::lines(report, verdict);
     lines.iter().for_each(|line| output::tell(line));
-    match report.replaced.is_some() || report.policed || matches!(verdict, Verdict::NotEnforced(_))
-    {
-        true => Ok(Exit::Negative),
-        false => Ok(Exit::Done),
+    if report.replaced.is_some() || report.policed || matches!(verdict, Verdict::NotEnforced(_)) {
+        Ok(Exit::Negative)
+    } else {
+        Ok(Exit::Done)
     }
 }

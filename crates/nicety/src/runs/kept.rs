@@ -22,9 +22,10 @@ impl Kept {
             return Ok(None);
         };
         let store = self.store()?;
-        let files = match wanted {
-            true => store.files(id)?,
-            false => store.results(id)?,
+        let files = if wanted {
+            store.files(id)?
+        } else {
+            store.results(id)?
         };
         contents(id, &files).map(Some)
     }

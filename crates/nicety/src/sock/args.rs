@@ -185,12 +185,13 @@ fn way(text: &str) -> Result<Way, String> {
     let path: PathSpec = text.parse().map_err(|error| {
         format!("{error}; write veth or a path of a plan, as in tunnel,encapsulation=gre")
     })?;
-    match ends_here(&path) {
-        true => Ok(Way::Path(path)),
-        false => Err(format!(
+    if ends_here(&path) {
+        Ok(Way::Path(path))
+    } else {
+        Err(format!(
             "a path of kind {} needs a plan; write it with [[sockets]] and run nicety bench",
             path.kind()
-        )),
+        ))
     }
 }
 

@@ -47,12 +47,11 @@ impl Progress {
                 test: kind,
                 second,
             } => self.turn(|| {
-                let figure = match kind.has_transactions() {
-                    true => plural(second.transactions, "transaction"),
-                    false => {
-                        let bytes = second.sent_bytes.max(second.received_bytes);
-                        format!("{:.0} Mbit", bytes as f64 * 8.0 / 1e6)
-                    }
+                let figure = if kind.has_transactions() {
+                    plural(second.transactions, "transaction")
+                } else {
+                    let bytes = second.sent_bytes.max(second.received_bytes);
+                    format!("{:.0} Mbit", bytes as f64 * 8.0 / 1e6)
                 };
                 let (name, at_s) = (test(name, step), second.at_s);
                 format!("{name}  {at_s:.0} s  {figure} in the last second")

@@ -48,9 +48,10 @@ pub struct Request {
 /// Checks everything that can be checked before anything is made.
 pub fn read(tests: &[SockTest], args: &TestArgs) -> Result<Request, Failure> {
     let most = args.parallel.iter().copied().max().unwrap_or(1);
-    let pairs = match args.saturate {
-        true => vec![if most > 1 { most } else { PAIRS }],
-        false => args.parallel.clone(),
+    let pairs = if args.saturate {
+        vec![if most > 1 { most } else { PAIRS }]
+    } else {
+        args.parallel.clone()
     };
     let mut asks = Vec::new();
     for test in tests {
@@ -176,9 +177,10 @@ pub fn run(request: &Request, signals: &Signals) -> Result<Exit, Failure> {
             "the server went away during the test; the figures are those of the time until then"
         )));
     }
-    Ok(match endings.contains(&Ending::Faulty) {
-        true => Exit::Negative,
-        false => Exit::Done,
+    Ok(if endings.contains(&Ending::Faulty) {
+        Exit::Negative
+    } else {
+        Exit::Done
     })
 }
 

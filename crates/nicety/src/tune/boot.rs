@@ -24,9 +24,10 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     for line in &missing {
         output::say(line);
     }
-    let exit = match missing.is_empty() {
-        true => Exit::Done,
-        false => Exit::Negative,
+    let exit = if missing.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Negative
     };
     if changes.is_empty() {
         output::say(&format!(

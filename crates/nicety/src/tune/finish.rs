@@ -83,8 +83,9 @@ fn undo_one(work: &Work, id: u32, args: &UndoArgs) -> Result<Exit, Failure> {
 }
 
 fn show(transaction: &Transaction<'_>, json: bool) -> Result<(), Failure> {
-    match json {
-        true => output::print_json(&transaction.report()),
-        false => Ok(()),
+    if json {
+        output::print_json(&transaction.report())
+    } else {
+        Ok(())
     }
 }

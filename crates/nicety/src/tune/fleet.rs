@@ -57,9 +57,10 @@ pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
             |out| tables_csv(&fleet, out, true),
         )?;
     }
-    Ok(match fleet.unread.is_empty() {
-        true => Exit::Done,
-        false => Exit::Negative,
+    Ok(if fleet.unread.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Negative
     })
 }
 

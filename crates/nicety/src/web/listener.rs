@@ -26,11 +26,12 @@ impl FromStr for ListenAt {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix(UNIX) {
-            return match path.starts_with('/') && path.len() <= 107 {
-                true => Ok(Self::Unix(path.into())),
-                false => Err(format!(
+            return if path.starts_with('/') && path.len() <= 107 {
+                Ok(Self::Unix(path.into()))
+            } else {
+                Err(format!(
                     "{text:?} names no absolute path of at most 107 bytes; write one as in unix:/run/nicety/http.sock"
-                )),
+                ))
             };
         }
         text.parse().map(Self::Tcp).map_err(|_| {

@@ -51,10 +51,7 @@ pub fn becomes_nobody() -> bool {
 
 /// Whether an ordinary user gets a network namespace here; says `SKIP` where not, as in a chroot.
 pub fn ordinary_namespaces() -> bool {
-    let words: &[&str] = match root() {
-        true => &NOBODY,
-        false => &["env"],
-    };
+    let words: &[&str] = if root() { &NOBODY } else { &["env"] };
     works(words, &["unshare", "-Urn", "true"])
 }
 

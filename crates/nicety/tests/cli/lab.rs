@@ -160,9 +160,10 @@ pub fn said(enter: &[String], command: &str) -> String {
 /// Whether a link's state says what its carrier does.
 fn is_settled(link: &Value) -> bool {
     let has = |flag: &str| link["flags"].as_array().unwrap().contains(&flag.into());
-    match has("LOWER_UP") {
-        true => !has("NO-CARRIER"),
-        false => link["operstate"] != "UP",
+    if has("LOWER_UP") {
+        !has("NO-CARRIER")
+    } else {
+        link["operstate"] != "UP"
     }
 }
 

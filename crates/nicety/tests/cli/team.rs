@@ -124,12 +124,13 @@ fn all_at_once(dir: &Path, store: &str) {
         let lines: Vec<&str> = ended.assert_code(0).stderr.lines().collect();
         let own = format!(": job-{}", job + 1);
         assert!(lines.len() == 2 && lines[0].ends_with(&own), "{lines:?}");
-        match lines[1].ends_with(": shared") {
-            true => new += 1,
-            false => assert!(
+        if lines[1].ends_with(": shared") {
+            new += 1;
+        } else {
+            assert!(
                 lines[1].ends_with(": shared, was kept already"),
                 "{lines:?}"
-            ),
+            );
         }
     }
     assert_eq!(new, 1, "one of them was first");

@@ -152,9 +152,10 @@ fn pictures_are_there_and_say_what_they_show() {
             let path = plain(&Path::new(&name).parent().unwrap().join(file));
             let picture = fs::read(root.join(&path))
                 .unwrap_or_else(|error| panic!("{name}: {file}: {error}"));
-            match file.ends_with(".png") {
-                true => assert_eq!(picture[..8], *b"\x89PNG\r\n\x1a\n", "{file}"),
-                false => assert!(picture.starts_with(b"<svg"), "{file}"),
+            if file.ends_with(".png") {
+                assert_eq!(picture[..8], *b"\x89PNG\r\n\x1a\n", "{file}");
+            } else {
+                assert!(picture.starts_with(b"<svg"), "{file}");
             }
             // More than a name: somebody who cannot see it learns what it shows.
             assert!(

@@ -150,12 +150,12 @@ pub fn shows(wanted: &str, told: &str) -> bool {
             continue;
         }
         let line = masked(line);
-        let at = match anywhere {
-            true => rest.iter().position(|one| *one == line),
-            false => rest
-                .iter()
+        let at = if anywhere {
+            rest.iter().position(|one| *one == line)
+        } else {
+            rest.iter()
                 .position(|one| !one.is_empty())
-                .filter(|at| rest[*at] == line),
+                .filter(|at| rest[*at] == line)
         };
         let Some(at) = at else {
             return false;
@@ -169,9 +169,10 @@ pub fn shows(wanted: &str, told: &str) -> bool {
 /// Numbers and their units differ from run to run.
 pub fn masked(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
-        match word.starts_with(|c: char| c.is_ascii_digit()) || word.contains("bit/s") {
-            true => "N",
-            false => word,
+        if word.starts_with(|c: char| c.is_ascii_digit()) || word.contains("bit/s") {
+            "N"
+        } else {
+            word
         }
     });
     words.collect::<Vec<_>>().join(" ")

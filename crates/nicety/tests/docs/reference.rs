@@ -152,9 +152,10 @@ fn rendered(file: &str, head: &str) -> String {
     let mut sections = Vec::new();
     for (key, part) in schema.0["properties"].as_object().unwrap() {
         let items = &part["items"];
-        let (inner, title) = match items.is_object() {
-            true => (schema.definition(items).1, format!("`[[{key}]]`")),
-            false => (schema.definition(part).1, format!("`[{key}]`")),
+        let (inner, title) = if items.is_object() {
+            (schema.definition(items).1, format!("`[[{key}]]`"))
+        } else {
+            (schema.definition(part).1, format!("`[{key}]`"))
         };
         if inner["properties"].is_object() {
             sections.push((title, part, inner));

@@ -119,9 +119,10 @@ pub fn signals(name: &str, scene: &impl Scene, signal: Signal) {
 
 /// How the table calls a signal.
 pub fn signal_words(signal: Signal) -> &'static str {
-    match signal == Signal::KILL {
-        true => "SIGKILL, any moment",
-        false => "SIGTERM, any moment",
+    if signal == Signal::KILL {
+        "SIGKILL, any moment"
+    } else {
+        "SIGTERM, any moment"
     }
 }
 

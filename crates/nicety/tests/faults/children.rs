@@ -51,9 +51,10 @@ fn look(pid: i32) -> Option<(String, i32, String)> {
     // One that has ended is only its parent's note.
     (words[0] != "Z").then(|| {
         let name = head.split_once('(').map_or("", |(_, name)| name);
-        let name = match name.starts_with("ld-linux") {
-            true => led(pid),
-            false => name.to_owned(),
+        let name = if name.starts_with("ld-linux") {
+            led(pid)
+        } else {
+            name.to_owned()
         };
         (name, words[1].parse().unwrap(), words[19].to_owned())
     })

@@ -379,15 +379,12 @@ impl Disk {
     ) {
         for ((_, name), ino) in found.0.range((folder, "")..(folder + 1, "")) {
             let path = at.join(name);
-            match self.folders[*ino] {
-                true => {
-                    tree.insert(path.clone(), None);
-                    self.reach(*ino, &path, found, tree);
-                }
-                false => {
-                    let content = found.1.get(ino).cloned().unwrap_or_default();
-                    tree.insert(path, Some(content));
-                }
+            if self.folders[*ino] {
+                tree.insert(path.clone(), None);
+                self.reach(*ino, &path, found, tree);
+            } else {
+                let content = found.1.get(ino).cloned().unwrap_or_default();
+                tree.insert(path, Some(content));
             }
         }
     }
@@ -397,9 +394,10 @@ impl Disk {
 pub fn put(root: &Path, tree: &Tree) {
     for entry in fs::read_dir(root).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => fs::remove_dir_all(path).unwrap(),
-            false => fs::remove_file(path).unwrap(),
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap();
+        } else {
+            fs::remove_file(path).unwrap();
         }
     }
     for (path, content) in tree {

@@ -182,12 +182,13 @@ fn power_loss_persist() {
         booted_again(&root.join("state"));
         next_start(&root.join("state"), what, |call| call);
         let now = scene.state();
-        match left.after >= done {
-            true => same(&after, &now, what),
-            false => assert!(
+        if left.after >= done {
+            same(&after, &now, what);
+        } else {
+            assert!(
                 now == before || now == after,
                 "{what}: neither old nor new: {now:#?}"
-            ),
+            );
         }
         scene.recover();
         same(&before, &scene.state(), what);

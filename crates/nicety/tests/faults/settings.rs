@@ -153,13 +153,14 @@ impl Scene for Persist {
 fn files(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files(&path, found),
-            false => found.push(format!(
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(format!(
                 "{}: {}",
                 path.display(),
                 fs::read_to_string(&path).unwrap()
-            )),
+            ));
         }
     }
 }

@@ -155,12 +155,12 @@ fn as_path(bytes: Vec<u8>) -> PathBuf {
 
 /// `\x2f\x61` is `/a`; kinds of sockets stand in plain letters.
 fn unescaped(text: &str) -> Vec<u8> {
-    match text.starts_with("\\x") {
-        true => text
-            .split("\\x")
+    if text.starts_with("\\x") {
+        text.split("\\x")
             .skip(1)
             .map(|two| u8::from_str_radix(two, 16).unwrap())
-            .collect(),
-        false => text.as_bytes().to_vec(),
+            .collect()
+    } else {
+        text.as_bytes().to_vec()
     }
 }

@@ -206,15 +206,17 @@ fn sockets(out: &Path, path: &str, cpus: u64) {
         let cpu = &result["server"]["cpu"];
         assert_eq!(cpu["host_cpus"], cpus, "{result}");
         assert!(cpu["host_busy_cpus"].as_f64() > Some(0.0), "{result}");
-        let figure = match name.contains("_rr/") {
-            true => "transactions_per_s",
-            false => "goodput_mbps",
+        let figure = if name.contains("_rr/") {
+            "transactions_per_s"
+        } else {
+            "goodput_mbps"
         };
         let beside = &result["neighbours"];
-        match name.ends_with("/neighbours=1") {
+        if name.ends_with("/neighbours=1") {
             // A neighbour may let nothing through.
-            true => assert!(beside["goodput_mbps"].as_f64() > Some(0.0), "{beside}"),
-            false => assert!(result[figure].as_f64() > Some(0.0), "{result}"),
+            assert!(beside["goodput_mbps"].as_f64() > Some(0.0), "{beside}");
+        } else {
+            assert!(result[figure].as_f64() > Some(0.0), "{result}");
         }
     }
     names.sort_unstable();

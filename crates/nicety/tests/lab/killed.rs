@@ -67,9 +67,10 @@ fn twenty_kills_leave_nothing() {
     if !in_namespaces() {
         return;
     }
-    let kinds = match guests_on_paths() && can_boot() {
-        true => KINDS.len(),
-        false => KINDS.len() - 1,
+    let kinds = if guests_on_paths() && can_boot() {
+        KINDS.len()
+    } else {
+        KINDS.len() - 1
     };
     let dir = open_dir();
     // Sockets, databases and logs of the programs.

@@ -89,9 +89,10 @@ time = "500ms"
             assert_eq!(result["client"]["transactions"], 0, "{result}");
         } else {
             assert_eq!(demand["shared_host"], false, "{result}");
-            let figure = match result["test"].as_str().unwrap().ends_with("rr") {
-                true => "server_us_per_transaction",
-                false => "server_us_per_kb",
+            let figure = if result["test"].as_str().unwrap().ends_with("rr") {
+                "server_us_per_transaction"
+            } else {
+                "server_us_per_kb"
             };
             assert!(demand[figure].as_f64().unwrap() > 0.0, "{demand}");
         }

@@ -28,9 +28,10 @@ ip neighbour add 192.0.2.9 lladdr 02:00:00:00:00:09 dev gtap0
 /// Numbers and their units differ from run to run.
 fn masked(text: &str) -> String {
     let words = text.split_whitespace().map(|word| {
-        match word.starts_with(|c: char| c.is_ascii_digit()) || word.contains("bit/s") {
-            true => "N",
-            false => word,
+        if word.starts_with(|c: char| c.is_ascii_digit()) || word.contains("bit/s") {
+            "N"
+        } else {
+            word
         }
     });
     words.collect::<Vec<_>>().join(" ")
@@ -89,9 +90,10 @@ impl Follower<'_> {
             ["police", "run", ..] => {
                 self.stop();
                 let recorded = words.contains(&"--out");
-                let more = match recorded {
-                    true => [&state[..], &["--count", "3"]].concat(),
-                    false => state.to_vec(),
+                let more = if recorded {
+                    [&state[..], &["--count", "3"]].concat()
+                } else {
+                    state.to_vec()
                 };
                 let mut running = self.call(&words, &more).start();
                 if recorded {

@@ -41,9 +41,12 @@ impl Operator {
                 .output();
             let said = set.map_or_else(
                 |error| error.to_string(),
-                |set| match set.status.success() {
-                    true => String::new(),
-                    false => String::from_utf8_lossy(&set.stderr).trim().to_owned(),
+                |set| {
+                    if set.status.success() {
+                        String::new()
+                    } else {
+                        String::from_utf8_lossy(&set.stderr).trim().to_owned()
+                    }
                 },
             );
             if !said.is_empty() {

@@ -181,11 +181,12 @@ impl Snapshot<'_> {
     fn other_nics(&self) -> Remedy {
         let mut there = self.places.ethernet();
         there.truncate(NAMED);
-        match there.is_empty() {
-            true => Remedy::elsewhere(
+        if there.is_empty() {
+            Remedy::elsewhere(
                 "measure where there are NICs of their own, or in the lab (nicety lab run)",
-            ),
-            false => Remedy::plan(format!("write addresses of NICs: {}", there.join(", "))),
+            )
+        } else {
+            Remedy::plan(format!("write addresses of NICs: {}", there.join(", ")))
         }
     }
 }

@@ -83,9 +83,12 @@ fn declare(text: &mut String, ask: &RoutedParams, ipv6: bool) -> std::fmt::Resul
 }
 
 fn dropped(count: u32, ipv6: bool) -> impl Iterator<Item = String> {
-    (1..=count).map(move |n| match ipv6 {
-        true => Ipv6Addr::from(DROPPED_V6 | u128::from(n)).to_string(),
-        false => Ipv4Addr::from(DROPPED_V4 | n).to_string(),
+    (1..=count).map(move |n| {
+        if ipv6 {
+            Ipv6Addr::from(DROPPED_V6 | u128::from(n)).to_string()
+        } else {
+            Ipv4Addr::from(DROPPED_V4 | n).to_string()
+        }
     })
 }
 

@@ -171,24 +171,26 @@ fn address(spec: &TrackingSpec) -> String {
 /// An address of side A, in IPv6 with the host's part of the other.
 fn side_a(ipv6: bool, host: u16) -> IpAddr {
     let [high, low] = host.to_be_bytes();
-    match ipv6 {
-        true => Ipv6Addr::new(0x2001, 2, 0, 0xa, 0, 0, 0, host).into(),
-        false => Ipv4Addr::new(198, 18, high, low).into(),
+    if ipv6 {
+        Ipv6Addr::new(0x2001, 2, 0, 0xa, 0, 0, 0, host).into()
+    } else {
+        Ipv4Addr::new(198, 18, high, low).into()
     }
 }
 
 /// Lets entries of the calling thread's namespace live, and reads what there is. An old kernel keeps these settings
 /// from an ordinary user's namespaces: then they are as they are, and said.
 fn settings(tcp: bool) -> Result<TableFacts, PathError> {
-    let ages = match tcp {
-        true => [
+    let ages = if tcp {
+        [
             "nf_conntrack_tcp_timeout_unacknowledged",
             "nf_conntrack_tcp_timeout_established",
-        ],
-        false => [
+        ]
+    } else {
+        [
             "nf_conntrack_udp_timeout",
             "nf_conntrack_udp_timeout_stream",
-        ],
+        ]
     };
     if tcp {
         // Segments that say the same again are taken for sent again.

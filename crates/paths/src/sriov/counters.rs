@@ -59,9 +59,10 @@ pub(super) fn places(
 /// Frames sent and not received; both wrap at 32 bits, and one is read a moment after the other.
 fn missed(sent: u64, received: u64) -> u64 {
     let difference = (sent as u32).wrapping_sub(received as u32);
-    match difference <= u32::MAX / 2 {
-        true => u64::from(difference),
-        false => 0,
+    if difference <= u32::MAX / 2 {
+        u64::from(difference)
+    } else {
+        0
     }
 }
 

@@ -62,13 +62,12 @@ impl FunctionSet {
                 let there = places.physical_functions().unwrap_or_default();
                 return refuse(
                     format!("pf = \"{pf}\" does not exist"),
-                    match there.is_empty() {
-                        true => Remedy::elsewhere(
+                    if there.is_empty() {
+                        Remedy::elsewhere(
                             "measure where there is a NIC with SR-IOV, or in the lab (nicety lab run)",
-                        ),
-                        false => {
-                            Remedy::plan(format!("name a port with SR-IOV: {}", there.join(", ")))
-                        }
+                        )
+                    } else {
+                        Remedy::plan(format!("name a port with SR-IOV: {}", there.join(", ")))
                     },
                 );
             }

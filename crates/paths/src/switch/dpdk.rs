@@ -93,13 +93,14 @@ impl DpdkSpec {
     pub(super) fn fits(&self, what: &'static str) -> Result<(), PathError> {
         let size = self.rig.largest_frame;
         let fits = FrameSize::new(LARGEST).is_ok_and(|largest| size <= largest);
-        match fits {
-            true => Ok(()),
-            false => Err(PathError::FrameTooLarge {
+        if fits {
+            Ok(())
+        } else {
+            Err(PathError::FrameTooLarge {
                 what,
                 frame_size: size.bytes(),
                 largest: LARGEST,
-            }),
+            })
         }
     }
 }

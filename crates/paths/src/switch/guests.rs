@@ -111,9 +111,10 @@ struct GuestPorts {
 impl GuestPorts {
     /// Of a switch of this kind.
     fn of(kind: VmSwitch) -> Self {
-        let [far, near] = match kind.tags() {
-            true => [Member::Trunk, Member::Access],
-            false => [Member::Plain; 2],
+        let [far, near] = if kind.tags() {
+            [Member::Trunk, Member::Access]
+        } else {
+            [Member::Plain; 2]
         };
         let attachment = match kind {
             VmSwitch::Ovs { bridged: true, .. } => Attachment::Hybrid,
@@ -324,9 +325,10 @@ fn open_vswitch(
     spec: &GuestSwitchSpec<'_>,
     guests: GuestPorts,
 ) -> Result<(Program, PathNote), PathError> {
-    let datapath = match openvswitch::has_kernel_datapath(spec.ns)? {
-        true => Datapath::Kernel,
-        false => Datapath::Userspace,
+    let datapath = if openvswitch::has_kernel_datapath(spec.ns)? {
+        Datapath::Kernel
+    } else {
+        Datapath::Userspace
     };
     let instance = Instance::start(&Setup {
         ns: spec.ns,

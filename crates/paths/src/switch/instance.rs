@@ -355,9 +355,12 @@ impl Instance {
 
     /// Its threads that work for the path: the first one where frames are carried there.
     pub(super) fn threads(&self) -> Result<Vec<PathThread>, NetError> {
-        pinned::threads(self.daemon.id(), |name, first| match first {
-            true => self.main_carries.then(|| "ovs-vswitchd".to_owned()),
-            false => label(name),
+        pinned::threads(self.daemon.id(), |name, first| {
+            if first {
+                self.main_carries.then(|| "ovs-vswitchd".to_owned())
+            } else {
+                label(name)
+            }
         })
     }
 

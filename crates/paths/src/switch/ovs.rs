@@ -103,9 +103,10 @@ impl OvsPath {
         if spec.tagged {
             vlan::keep_tags(&rig)?;
         }
-        let member = match spec.tagged {
-            true => Member::Trunk,
-            false => Member::Plain,
+        let member = if spec.tagged {
+            Member::Trunk
+        } else {
+            Member::Plain
         };
         let kernel = openvswitch::has_kernel_datapath(&rig.dut.ns)?;
         let (datapath, by_itself) = choose(spec.datapath, kernel)?;
@@ -177,9 +178,10 @@ impl Path for OvsPath {
 impl Neighbours for OvsPath {
     fn add(&mut self, pairs: u32) -> Result<Vec<[EndpointSite; 2]>, PathError> {
         let (instance, datapath) = (&mut self.instance, self.datapath);
-        let member = match self.tagged {
-            true => Member::Access,
-            false => Member::Plain,
+        let member = if self.tagged {
+            Member::Access
+        } else {
+            Member::Plain
         };
         neighbours::on_switch(&self.rig.dut.ns, pairs, &mut |joining| {
             instance.join("br0", joining, datapath, member)

@@ -87,9 +87,10 @@ impl Boot<'_> {
         let ask = &self.spec.ask;
         let on_functions = self.function_driver.is_some();
         let stations = behind(self.spec.stations_of(number));
-        let macs = match on_functions && ask.vms > 1 {
-            true => stations,
-            false => macs(number),
+        let macs = if on_functions && ask.vms > 1 {
+            stations
+        } else {
+            macs(number)
         };
         let config = GuestConfig {
             macs: macs.map(|mac| mac.0),

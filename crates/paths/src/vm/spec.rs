@@ -47,9 +47,10 @@ impl VmSpec {
 
 /// CPUs for what is not pinned: where the tester and the switch do not poll, if there are any.
 pub(super) fn rest(spec: &VmSpec, allowed: &[u32]) -> Vec<u32> {
-    let polling = match spec.ask.switch.on_dpdk() {
-        true => spec.switch_cpus.get(..spec.ask.cores as usize),
-        false => None,
+    let polling = if spec.ask.switch.on_dpdk() {
+        spec.switch_cpus.get(..spec.ask.cores as usize)
+    } else {
+        None
     };
     let without = |busy: &[u32]| -> Vec<u32> {
         let left = allowed.iter().filter(|cpu| !busy.contains(cpu));

@@ -324,11 +324,13 @@ fn boots_again(path: &VmPath) {
     let end = Instant::now() + resettable.limit();
     let mut lost = 0;
     loop {
-        match passes() {
+        if !passes() {
+            lost += 1;
+        } else if lost >= 10 {
             // No kernel boots in half a second.
-            true if lost >= 10 => break,
-            true => lost = 0,
-            false => lost += 1,
+            break;
+        } else {
+            lost = 0;
         }
         assert!(Instant::now() < end, "{lost} frames in a row are lost");
     }
@@ -568,9 +570,10 @@ fn bridged_on_ovs(_: Privilege) -> Outcome {
     let userspace = |note: &Note| note.to_string().contains("userspace datapath");
     overloads(
         &path,
-        match path.facts().notes.iter().any(userspace) {
-            true => "ovs rx_missed_errors",
-            false => "t0 tx_dropped",
+        if path.facts().notes.iter().any(userspace) {
+            "ovs rx_missed_errors"
+        } else {
+            "t0 tx_dropped"
         },
     );
     Ok(())

@@ -56,9 +56,10 @@ impl ImportedLimit {
     /// Theirs stays alone unless the policy limits what is received, too.
     fn received(&self) -> String {
         let (by, most) = (&self.by, self.most());
-        let how = match self.only_replaced {
-            false => "to share below that, write:",
-            true => "to take its place, write adopt = \"replace\" and:",
+        let how = if self.only_replaced {
+            "to take its place, write adopt = \"replace\" and:"
+        } else {
+            "to share below that, write:"
         };
         format!(
             "# {by} limits what it receives to {most}, which stays; {how}\n# rx_max = \"{most}\"\n"

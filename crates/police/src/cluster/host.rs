@@ -163,9 +163,10 @@ impl Host {
                 sent_at,
                 ttl,
             } => {
-                let until = match mutant::is(Mutant::NoMargin) {
-                    true => sent_at + ttl.mul_f64(1.2),
-                    false => sent_at + self.settings.margin.held_for(ttl),
+                let until = if mutant::is(Mutant::NoMargin) {
+                    sent_at + ttl.mul_f64(1.2)
+                } else {
+                    sent_at + self.settings.margin.held_for(ttl)
                 };
                 match &mut self.lease {
                     // An answer that comes late says less than the last one.
@@ -303,9 +304,10 @@ impl Host {
             };
             (tenant.clone(), usage)
         });
-        let holds = match mutant::is(Mutant::AcknowledgedEarly) {
-            true => self.number(),
-            false => self.acknowledged,
+        let holds = if mutant::is(Mutant::AcknowledgedEarly) {
+            self.number()
+        } else {
+            self.acknowledged
         };
         Some(HostReport {
             schema: SCHEMA,

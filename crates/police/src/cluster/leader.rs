@@ -106,9 +106,10 @@ fn batches(read: Option<Ledger>, revision: i64, planned: Vec<Planned>) -> Vec<Ba
         digest.add(&bytes);
         sizes.push(bytes.len() + planned.host.len() + 64);
     }
-    let step = match mutant::is(Mutant::NoStep) {
-        true => (0, 0),
-        false => (revision, digest.value()),
+    let step = if mutant::is(Mutant::NoStep) {
+        (0, 0)
+    } else {
+        (revision, digest.value())
     };
     let mut batches: Vec<Batch> = Vec::new();
     let (mut before, mut bytes) = (read, 0);

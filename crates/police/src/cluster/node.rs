@@ -219,9 +219,12 @@ impl Node {
     /// the leader: it says what follows from them ([`ClusterEvent::CannotRaise`]).
     fn garbage(&mut self) -> Option<ClusterEvent> {
         let own = format!("{GRANT_DIR}{}", self.host.settings().name);
-        let of_leader = |key: &str| match key.starts_with(GRANT_DIR) {
-            true => key != own || self.leader.is_some(),
-            false => key == LEDGER_KEY,
+        let of_leader = |key: &str| {
+            if key.starts_with(GRANT_DIR) {
+                key != own || self.leader.is_some()
+            } else {
+                key == LEDGER_KEY
+            }
         };
         let garbage = self.view.garbage().iter();
         let garbage: Vec<_> = garbage.filter(|(key, _)| !of_leader(key)).collect();

@@ -160,10 +160,13 @@ fn holding(name: &str, host: &HostView, tenant: &str) -> Holding {
         (_, None, _) => Why::Lost,
         (_, Some(_), None) => Why::Waiting,
         _ if !host.acknowledged() => Why::Unconfirmed,
-        _ => match demand.is_some_and(|demand| demand <= grant.max) {
-            true => Why::Demand,
-            false => Why::Shared,
-        },
+        _ => {
+            if demand.is_some_and(|demand| demand <= grant.max) {
+                Why::Demand
+            } else {
+                Why::Shared
+            }
+        }
     };
     let held = charge(host, tenant).unwrap_or_default();
     Holding {

@@ -210,9 +210,12 @@ impl View {
             }
         } else if key == LEDGER_KEY {
             // A transaction compares the ledger's bytes: one with fields of another version never compares equal.
-            let read = Ledger::decode(bytes).and_then(|ledger| match ledger.encode() == bytes {
-                true => Ok(ledger),
-                false => Err(WireError::Garbage("fields of another version".to_owned())),
+            let read = Ledger::decode(bytes).and_then(|ledger| {
+                if ledger.encode() == bytes {
+                    Ok(ledger)
+                } else {
+                    Err(WireError::Garbage("fields of another version".to_owned()))
+                }
             });
             if let Err(error) = &read {
                 self.garbage.insert(key.to_owned(), error.clone());

@@ -86,9 +86,10 @@ impl Leak {
     /// Raises what was lowered, in steps, once the limit that is really `set` was kept for some
     /// periods: sooner when the port reaches it than when it does not try.
     fn relax(&mut self, rate: f64, set: f64, tuning: &Tuning) -> Option<Enforcement> {
-        let needed = match rate <= tuning.beyond * set {
-            true => 1.0,
-            false => set / rate,
+        let needed = if rate <= tuning.beyond * set {
+            1.0
+        } else {
+            set / rate
         };
         // What is found is what was found before: two queues, each with the whole rate.
         if needed < 1.0 && needed <= tuning.beyond * self.correction {
@@ -104,9 +105,10 @@ impl Leak {
         }
         self.correction = self.found.min(STEP * self.correction);
         self.pause();
-        (self.correction == 1.0).then_some(match reached {
-            true => Enforcement::Holds,
-            false => Enforcement::Untested,
+        (self.correction == 1.0).then_some(if reached {
+            Enforcement::Holds
+        } else {
+            Enforcement::Untested
         })
     }
 

@@ -187,12 +187,11 @@ impl PortState {
         let now = self.in_force();
         let limit = now.max(self.before);
         self.before = now;
-        match limit.is_finite() {
-            true => {
-                let judged = self.leak.judge(self.rate, now, limit, tuning);
-                self.enforcement = judged.unwrap_or(self.enforcement);
-            }
-            false => self.leak.pause(),
+        if limit.is_finite() {
+            let judged = self.leak.judge(self.rate, now, limit, tuning);
+            self.enforcement = judged.unwrap_or(self.enforcement);
+        } else {
+            self.leak.pause();
         }
     }
 

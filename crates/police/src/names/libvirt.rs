@@ -128,9 +128,10 @@ pub fn interfaces(xml: &str) -> Result<Domain, BadXml> {
             _ => {}
         }
     }
-    match ended {
-        true => Ok(domain),
-        false => Err(BadXml::NoDomain),
+    if ended {
+        Ok(domain)
+    } else {
+        Err(BadXml::NoDomain)
     }
 }
 
@@ -139,9 +140,10 @@ impl Domain {
         if matches!(path, [_, name] if name == "name") {
             self.name += text;
         }
-        match self.name.len() > LONGEST {
-            true => Err(BadXml::TooMuch),
-            false => Ok(()),
+        if self.name.len() > LONGEST {
+            Err(BadXml::TooMuch)
+        } else {
+            Ok(())
         }
     }
 

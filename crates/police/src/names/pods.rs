@@ -84,9 +84,10 @@ pub fn pod(all: &[Attachment], (namespace, pod): (&str, &str), interface: &str) 
     let mut host: Vec<String> = fits.iter().flat_map(|one| one.host.clone()).collect();
     host.sort();
     host.dedup();
-    match host.is_empty() {
-        true => Found::Absent(Absent::NotTold),
-        false => Found::OneOf(host),
+    if host.is_empty() {
+        Found::Absent(Absent::NotTold)
+    } else {
+        Found::OneOf(host)
     }
 }
 

@@ -32,9 +32,10 @@ kind!(
         let is_credit = raw
             .text()
             .is_ok_and(|text| text.contains('x') || text.contains(" at "));
-        Ok(Self(match is_credit {
-            true => Kinds::Credit(credit(raw.text()?)?),
-            false => Kinds::Depth(between(raw, [0, 1_000], "4ms")?),
+        Ok(Self(if is_credit {
+            Kinds::Credit(credit(raw.text()?)?)
+        } else {
+            Kinds::Depth(between(raw, [0, 1_000], "4ms")?)
         }))
     }
 );

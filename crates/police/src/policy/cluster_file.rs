@@ -96,9 +96,10 @@ kind!(
             .and_then(|rest| rest.rsplit_once(':'))
             .ok_or_else(wrong)?;
         let good = |host: &str| !host.is_empty() && !host.contains(['/', '@', ' ', '?', '#']);
-        match good(host) && port.parse::<u16>().is_ok_and(|port| port > 0) {
-            true => Ok(Self(text.trim_end_matches('/').to_owned())),
-            false => Err(wrong()),
+        if good(host) && port.parse::<u16>().is_ok_and(|port| port > 0) {
+            Ok(Self(text.trim_end_matches('/').to_owned()))
+        } else {
+            Err(wrong())
         }
     }
 );
@@ -131,12 +132,13 @@ kind!(
     "an absolute path in quotes, as in \"/etc/nicety/ca.pem\"",
     |raw| {
         let text = printable(raw, 4095, Self::WANTED)?;
-        match text.starts_with('/') {
-            true => Ok(Self(text)),
-            false => Err(Wrong::value(
+        if text.starts_with('/') {
+            Ok(Self(text))
+        } else {
+            Err(Wrong::value(
                 "{key} = {value} is not an absolute path",
                 format!("write {}", Self::WANTED),
-            )),
+            ))
         }
     }
 );

@@ -45,9 +45,10 @@ impl Port {
         self.face.tx_frames += offered / 100;
         let passed = match &mut self.limiter {
             Some((bytes, frames, held)) => {
-                let passed = match random.bool() {
-                    true => offered,
-                    false => offered.min(random.u64(0..STEP_BYTES / 2)),
+                let passed = if random.bool() {
+                    offered
+                } else {
+                    offered.min(random.u64(0..STEP_BYTES / 2))
                 };
                 held.drops += (offered - passed).div_ceil(1_500);
                 *bytes += passed;

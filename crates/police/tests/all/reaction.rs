@@ -61,9 +61,10 @@ fn held_after(at: usize, tuning: Tuning) -> f64 {
         let offered = tcp + udp;
         // First come, first served; TCP gives way to losses, and grows while there are none.
         let passed = [tcp, udp].map(|rate| rate * (LINK / offered).min(1.0));
-        tcp = match offered > LINK {
-            true => (0.3 * tcp).max(0.01 * LINK),
-            false => (1.08 * tcp).min(limits[0]),
+        tcp = if offered > LINK {
+            (0.3 * tcp).max(0.01 * LINK)
+        } else {
+            (1.08 * tcp).min(limits[0])
         };
         for (bytes, rate) in bytes.iter_mut().zip(passed) {
             *bytes += rate / 8.0 / STEPS as f64;

@@ -87,9 +87,10 @@ impl Daemon {
         }
         // A first limit makes an interface that the last look does not know.
         let known = |index: &usize| seen[*index].limit.is_some_and(|limit| limit.0 > 0);
-        let mut survey = match written.iter().all(known) {
-            true => self.ports.reread(look, &written),
-            false => self.ports.survey(),
+        let mut survey = if written.iter().all(known) {
+            self.ports.reread(look, &written)
+        } else {
+            self.ports.survey()
         }?;
         for index in &written {
             let port = &decision.ports[*index];

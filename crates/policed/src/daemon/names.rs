@@ -90,12 +90,11 @@ impl Daemon {
         let other = bound
             .zip(snapshot.index)
             .is_some_and(|(ours, now)| ours != now);
-        match other {
-            true => {
-                self.bound.look_again();
-                Snapshot::without(Place::Gone)
-            }
-            false => snapshot,
+        if other {
+            self.bound.look_again();
+            Snapshot::without(Place::Gone)
+        } else {
+            snapshot
         }
     }
 

@@ -37,14 +37,12 @@ impl Daemon {
     pub(super) fn report_nics<'n>(&mut self, nics: impl Iterator<Item = &'n Nic>) {
         for nic in nics {
             let name = || nic.name.clone();
-            match nic.is_there() {
-                false if self.nics_gone.insert(name()) => {
-                    self.log.report(&Event::NicGone(name()));
-                }
-                true if self.nics_gone.remove(&nic.name) => {
+            if nic.is_there() {
+                if self.nics_gone.remove(&nic.name) {
                     self.log.report(&Event::NicBack(name()));
                 }
-                _ => {}
+            } else if self.nics_gone.insert(name()) {
+                self.log.report(&Event::NicGone(name()));
             }
         }
     }

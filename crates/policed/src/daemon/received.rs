@@ -65,9 +65,12 @@ impl Daemon {
         let limited = self.received.as_ref().map(|of| of.limited.clone());
         let limited = limited.unwrap_or_default().into_iter().enumerate();
         limited
-            .map(|(index, limited)| match limited {
-                true => self.look(Way::Receives, index, look),
-                false => Seen::default(),
+            .map(|(index, limited)| {
+                if limited {
+                    self.look(Way::Receives, index, look)
+                } else {
+                    Seen::default()
+                }
             })
             .collect()
     }

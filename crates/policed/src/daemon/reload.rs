@@ -92,9 +92,10 @@ impl Daemon {
         let place = (ports.namespace(), self.state.path());
         let before = self.cluster.take();
         self.cluster = enter(&policy, &self.options, place, before, &self.log)?;
-        match policy.drops {
-            false => self.drops = None,
-            true => self.drops = self.drops.take().or_else(|| Some(Counter::start())),
+        if policy.drops {
+            self.drops = self.drops.take().or_else(|| Some(Counter::start()));
+        } else {
+            self.drops = None;
         }
         self.policy = Arc::new(policy);
         self.ports = ports;

@@ -35,12 +35,13 @@ pub(crate) fn password(path: &Path) -> Result<String, Trouble> {
     let bytes = bytes(key, path)?;
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().next().unwrap_or_default().to_owned();
-    match line.is_empty() {
-        false => Ok(line),
-        true => Err(Trouble::File {
+    if line.is_empty() {
+        Err(Trouble::File {
             key,
             path: path.to_owned(),
             why: "its first line is empty".to_owned(),
-        }),
+        })
+    } else {
+        Ok(line)
     }
 }

@@ -49,9 +49,10 @@ pub fn forget(settings: &Settings, host: &str) -> Result<Forgotten, ForgetError>
             TxnOpResponse::Delete(removed) => removed.deleted() > 0,
             _ => false,
         };
-        Ok(match answer.op_responses().iter().any(removed) {
-            true => Forgotten::Done,
-            false => Forgotten::Unknown,
+        Ok(if answer.op_responses().iter().any(removed) {
+            Forgotten::Done
+        } else {
+            Forgotten::Unknown
         })
     })
 }

@@ -246,15 +246,16 @@ impl Trouble {
                 why: inmost,
             };
         }
-        match closed || says("transport error") || says("tcp connect error") || says("dns error") {
-            true => Self::Unreachable {
+        if closed || says("transport error") || says("tcp connect error") || says("dns error") {
+            Self::Unreachable {
                 endpoint,
                 why: inmost,
-            },
-            false => Self::Other {
+            }
+        } else {
+            Self::Other {
                 endpoint,
                 why: inmost,
-            },
+            }
         }
     }
 

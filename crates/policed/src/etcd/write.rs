@@ -52,9 +52,10 @@ pub(crate) async fn write(
             mild(shared, trouble).await?;
         }
         let waits = registration.is_some() && !shared.is_registered();
-        match waits {
-            true => drop(timeout(AGAIN, shared.mailbox.changed()).await),
-            false => shared.mailbox.changed().await,
+        if waits {
+            drop(timeout(AGAIN, shared.mailbox.changed()).await);
+        } else {
+            shared.mailbox.changed().await;
         }
     }
 }
@@ -140,8 +141,9 @@ async fn transaction(
         TxnOpResponse::Get(found) => !found.kvs().is_empty(),
         _ => false,
     };
-    Ok(Some(match answer.op_responses().iter().any(found) {
-        true => Outcome::Young,
-        false => Outcome::Overtaken,
+    Ok(Some(if answer.op_responses().iter().any(found) {
+        Outcome::Young
+    } else {
+        Outcome::Overtaken
     }))
 }

@@ -207,9 +207,10 @@ fn libvirt(names: &BTreeSet<Name>) -> Result<BTreeMap<Name, Found>, Trouble> {
                     None => others.insert(listed(&["--inactive"])?),
                 };
                 let defined = all.iter().any(|one| one.name == *domain);
-                Err(match defined {
-                    true => Absent::ShutOff(domain.clone()),
-                    false => Absent::NoDomain(domain.clone()),
+                Err(if defined {
+                    Absent::ShutOff(domain.clone())
+                } else {
+                    Absent::NoDomain(domain.clone())
                 })
             }
         };

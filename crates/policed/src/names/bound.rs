@@ -60,16 +60,15 @@ impl Bound {
         });
         let named: Vec<Name> = named.collect();
         let known = before.map(|before| before.answers.names.clone());
-        let follower = match named.is_empty() {
-            true => None,
-            false => {
-                let known = known.unwrap_or_default();
-                Some(Follower::start(
-                    &NetNs::current()?,
-                    named.into_iter(),
-                    known,
-                )?)
-            }
+        let follower = if named.is_empty() {
+            None
+        } else {
+            let known = known.unwrap_or_default();
+            Some(Follower::start(
+                &NetNs::current()?,
+                named.into_iter(),
+                known,
+            )?)
         };
         let answers = follower
             .as_ref()

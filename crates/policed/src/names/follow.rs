@@ -218,22 +218,21 @@ impl Shared {
             let asked = sources.get_mut(&source)?;
             let news = asked.wished > asked.answered;
             let resolved = |name: &Name| matches!(known.get(name), Some(Resolution::Resolved(_)));
-            let poll = match asked.names.iter().all(resolved) {
-                true => POLL,
-                false => *pause,
+            let poll = if asked.names.iter().all(resolved) {
+                POLL
+            } else {
+                *pause
             };
             let waited = begin.elapsed();
             if news || waited >= poll {
-                *pause = match news {
-                    true => SOON,
-                    false => (*pause * 2).min(POLL),
-                };
+                *pause = if news { SOON } else { (*pause * 2).min(POLL) };
                 let whole = std::mem::take(&mut asked.whole)
                     || whole_at.elapsed() >= WHOLE
                     || asked.trouble.is_some();
-                let known = match whole {
-                    true => BTreeMap::new(),
-                    false => known.clone(),
+                let known = if whole {
+                    BTreeMap::new()
+                } else {
+                    known.clone()
                 };
                 if whole {
                     *whole_at = Instant::now();

@@ -107,11 +107,14 @@ fn put_back(name: &str, value: &str) -> Outcome {
         Ok(read_back(value, Some(&knobs.read(&knob)?)))
     };
     let done: Result<Outcome, KnobError> = back();
-    done.unwrap_or_else(|error| match error.is_gone() {
-        true => Outcome::Gone,
-        false => Outcome::Failed {
-            why: error.to_string(),
-        },
+    done.unwrap_or_else(|error| {
+        if error.is_gone() {
+            Outcome::Gone
+        } else {
+            Outcome::Failed {
+                why: error.to_string(),
+            }
+        }
     })
 }
 

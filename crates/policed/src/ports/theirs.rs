@@ -229,9 +229,10 @@ impl Theirs {
         let wanted = (looked.iter().map(|(_, index)| *index))
             .chain(redirects.redirects())
             .collect();
-        let host = match looked.is_empty() {
-            true => Ok(BTreeMap::new()),
-            false => self.host.read(&wanted),
+        let host = if looked.is_empty() {
+            Ok(BTreeMap::new())
+        } else {
+            self.host.read(&wanted)
         };
         let Ok(host) = host else {
             return watch;

@@ -68,9 +68,10 @@ fn place(face: &Face, survey: &Survey, sent: bool) -> (String, Way) {
     if let Some(limiter) = survey.limiter_of(face).filter(|_| !sent) {
         return (limiter.name.clone(), Way::Sent);
     }
-    let way = match sent || face.kind == "macvtap" {
-        true => Way::Sent,
-        false => Way::Received,
+    let way = if sent || face.kind == "macvtap" {
+        Way::Sent
+    } else {
+        Way::Received
     };
     (face.name.clone(), way)
 }

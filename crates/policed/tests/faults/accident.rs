@@ -143,9 +143,12 @@ pub fn untamper(etcd: &Mutex<Etcd>, endpoint: &str, before: &[(String, Vec<u8>)]
     let write = || {
         values::ask(endpoint, async |client| {
             for (key, value) in before {
-                let to = |bytes: &[u8]| match values::newer(value) == bytes {
-                    true => value.clone(),
-                    false => bytes.to_vec(),
+                let to = |bytes: &[u8]| {
+                    if values::newer(value) == bytes {
+                        value.clone()
+                    } else {
+                        bytes.to_vec()
+                    }
                 };
                 values::change(client, key, to).await;
             }

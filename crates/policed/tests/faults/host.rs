@@ -233,10 +233,7 @@ impl Daemon {
             .orders
             .deadline
             .is_some_and(|until| since_boot() >= until);
-        let limit = match over {
-            true => has.min(self.safe()),
-            false => limit,
-        };
+        let limit = if over { has.min(self.safe()) } else { limit };
         if limit != has {
             self.port.set(Field::Limit, limit);
         }

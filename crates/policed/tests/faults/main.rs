@@ -107,13 +107,15 @@ fn parts() -> Vec<Part> {
         apart: shuffled(&OF_A_LOGIN),
         together: vec![Kind::Expired; count.div_ceil(slots.min(LOGINS))],
     };
-    let missing: Vec<usize> = match short {
-        true => MUST_BE_CAUGHT.into(),
-        false => (0..MUTANTS.len()).collect(),
+    let missing: Vec<usize> = if short {
+        MUST_BE_CAUGHT.into()
+    } else {
+        (0..MUTANTS.len()).collect()
     };
-    let mut hit = match short {
-        true => Vec::new(),
-        false => [Kind::LeaderKilled, Kind::HostCut, Kind::LeaderCut].repeat(missing.len()),
+    let mut hit = if short {
+        Vec::new()
+    } else {
+        [Kind::LeaderKilled, Kind::HostCut, Kind::LeaderCut].repeat(missing.len())
     };
     // Each cluster takes one of these first: it is what all that must be noticed shows in.
     hit.extend(vec![Kind::DaemonStopped; 2 * missing.len()]);
@@ -210,29 +212,28 @@ fn campaign() -> Result<(), Skip> {
     println!("seed {}", seed());
     let rows = Rows::default();
     let parts = parts();
-    let came: Vec<Result<Came, Skip>> = match short {
-        true => std::thread::scope(|scope| {
+    let came: Vec<Result<Came, Skip>> = if short {
+        std::thread::scope(|scope| {
             let parts: Vec<_> = parts
                 .iter()
                 .map(|part| scope.spawn(|| play(part, &rows)))
                 .collect();
             parts.into_iter().map(|part| part.join().unwrap()).collect()
-        }),
+        })
+    } else {
         // The first has the machine for itself.
-        false => {
-            let first = play(&parts[0], &rows);
-            let others = std::thread::scope(|scope| {
-                let others: Vec<_> = parts[1..]
-                    .iter()
-                    .map(|part| scope.spawn(|| play(part, &rows)))
-                    .collect();
-                others
-                    .into_iter()
-                    .map(|part| part.join().unwrap())
-                    .collect::<Vec<_>>()
-            });
-            [first].into_iter().chain(others).collect()
-        }
+        let first = play(&parts[0], &rows);
+        let others = std::thread::scope(|scope| {
+            let others: Vec<_> = parts[1..]
+                .iter()
+                .map(|part| scope.spawn(|| play(part, &rows)))
+                .collect();
+            others
+                .into_iter()
+                .map(|part| part.join().unwrap())
+                .collect::<Vec<_>>()
+        });
+        [first].into_iter().chain(others).collect()
     };
     let mut all = Came::default();
     for came in came {
@@ -307,14 +308,15 @@ fn words(row: &Row, short: bool) -> String {
             .copied()
             .unwrap_or(f64::NAN)
     };
-    let mut words = match short {
-        true => "cap held".to_owned(),
-        false => format!(
+    let mut words = if short {
+        "cap held".to_owned()
+    } else {
+        format!(
             "cap held; as before after {:.1} periods, 95 % within {:.1}, all within {:.1}",
             at(0.5),
             at(0.95),
             at(1.0)
-        ),
+        )
     };
     if row.events > 0 {
         words += &format!("; {} accidents of an etcd", row.events);

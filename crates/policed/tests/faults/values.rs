@@ -50,8 +50,9 @@ pub fn other_fields(bytes: &[u8], schema: u32) -> Vec<u8> {
 
 /// As a newer version writes it. The marker is no JSON.
 pub fn newer(bytes: &[u8]) -> Vec<u8> {
-    match bytes.starts_with(b"{") {
-        true => br#"{"schema":2,"everything":"else"}"#.to_vec(),
-        false => b"nicety cluster 2".to_vec(),
+    if bytes.starts_with(b"{") {
+        br#"{"schema":2,"everything":"else"}"#.to_vec()
+    } else {
+        b"nicety cluster 2".to_vec()
     }
 }

@@ -68,9 +68,10 @@ impl RxRing {
     ) -> Result<Self, PortError> {
         Self::with(interface, frame_bytes, RING_BYTES, |socket| {
             socket.ignore_outgoing()?;
-            match promiscuous {
-                true => socket.promiscuous(),
-                false => Ok(()),
+            if promiscuous {
+                socket.promiscuous()
+            } else {
+                Ok(())
             }
         })
     }

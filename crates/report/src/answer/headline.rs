@@ -28,9 +28,10 @@ pub(super) fn of(group: &Group<'_>, several: bool) -> Headline {
     }
     beside.extend(held(group));
     Headline {
-        of: match several {
-            true => format!("{}, {size}", super::name(group)),
-            false => size,
+        of: if several {
+            format!("{}, {size}", super::name(group))
+        } else {
+            size
         },
         number: group.fps_text(),
         unit: "frames/s",

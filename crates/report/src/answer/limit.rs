@@ -67,9 +67,10 @@ fn found(run: &Run, group: &Group<'_>) -> Vec<String> {
             busiest.cpu,
             threads::polls(thread)
         );
-        return match thread.useful_ratio.is_some_and(|useful| useful >= FULL) {
-            true => vec![format!("The limit was {how}.")],
-            false => began.into_iter().chain([format!("{how}.")]).collect(),
+        return if thread.useful_ratio.is_some_and(|useful| useful >= FULL) {
+            vec![format!("The limit was {how}.")]
+        } else {
+            began.into_iter().chain([format!("{how}.")]).collect()
         };
     }
     if busiest.busy_ratio >= FULL {

@@ -106,9 +106,10 @@ pub fn legend(comparison: &Comparison) -> String {
     let mut text = format!(
         "change is new over old, geometric means; {}judged at {} confidence over {}; differences \
          within {} count as the same",
-        match comparison.cells.iter().any(|row| row.key.is_some()) {
-            true => "frames/s are per direction; ",
-            false => "",
+        if comparison.cells.iter().any(|row| row.key.is_some()) {
+            "frames/s are per direction; "
+        } else {
+            ""
         },
         row::percent(comparison.confidence),
         plural(comparison.cells.len(), "row"),

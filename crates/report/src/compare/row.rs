@@ -30,9 +30,12 @@ pub fn several_metrics(comparison: &Comparison) -> bool {
 /// A number of a side with its verdict when that is not `ok`.
 pub fn value(row: &ComparedCell, sample: &Sample) -> Cell {
     let noisy = sample.verdict == Verdict::Noisy && row.metric == Metric::Throughput;
-    let words = |mean| match noisy {
-        true => format!("about {}", number::short(number::rounded(mean, 2))),
-        false => number::of_metric(row.metric, mean),
+    let words = |mean| {
+        if noisy {
+            format!("about {}", number::short(number::rounded(mean, 2)))
+        } else {
+            number::of_metric(row.metric, mean)
+        }
     };
     Cell::sorted(sample.mean, words)
         .unit(&row.unit)

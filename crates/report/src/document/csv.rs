@@ -46,9 +46,10 @@ values!(str String bool i64 u32 u64 usize FrameSize Direction Verdict SockTest F
 
 impl Value for f64 {
     fn text(&self) -> String {
-        match self.is_finite() {
-            true => self.to_string(),
-            false => String::new(),
+        if self.is_finite() {
+            self.to_string()
+        } else {
+            String::new()
         }
     }
 }
@@ -146,9 +147,10 @@ fn records(header: Vec<String>, rows: Vec<Vec<String>>) -> Result<String, Report
 /// A field that no spreadsheet takes for a formula (OWASP, CSV Injection): names come from plans, hosts and
 /// tenants. A number keeps its sign.
 fn inert(field: String) -> String {
-    match field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err() {
-        true => format!("'{field}"),
-        false => field,
+    if field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err() {
+        format!("'{field}")
+    } else {
+        field
     }
 }
 

@@ -80,10 +80,11 @@ fn pieces(document: &Document, out: &mut impl Write) -> std::io::Result<()> {
     for of in sections {
         out.write_all(section(of).into_string().as_bytes())?;
     }
-    let packed = match page.data.len() > PACKED {
-        true => Some(pack(page.data.as_bytes())?),
+    let packed = if page.data.len() > PACKED {
+        Some(pack(page.data.as_bytes())?)
+    } else {
         // JSON cannot end its script element: no `<` is left in it.
-        false => None,
+        None
     };
     let (kind, data) = match packed {
         Some(packed) => ("application/gzip", packed),

@@ -24,9 +24,10 @@ pub(crate) fn write(document: &Document, out: &mut impl Write) -> Result<(), Rep
     for (n, sentences) in document.answer.iter().enumerate() {
         let text = escape(&sentences.join(" "));
         // Under a number the sentences only explain it.
-        match n == 0 && document.headline.is_none() {
-            true => page.push_str(&format!("**{text}**\n\n")),
-            false => page.push_str(&format!("{text}\n\n")),
+        if n == 0 && document.headline.is_none() {
+            page.push_str(&format!("**{text}**\n\n"));
+        } else {
+            page.push_str(&format!("{text}\n\n"));
         }
     }
     blocks(&mut page, &document.opening);
@@ -103,17 +104,21 @@ pub(crate) fn heading(page: &mut String, title: &str) {
 pub(crate) fn table(page: &mut String, table: &Table) {
     record(page, table.head.iter().map(|(heading, _)| escape(heading)));
     // To which side a column leans.
-    let sides = table.head.iter().map(|(_, kind)| match kind.is_number() {
-        true => "---:".to_owned(),
-        false => ":---".to_owned(),
+    let sides = table.head.iter().map(|(_, kind)| {
+        if kind.is_number() {
+            "---:".to_owned()
+        } else {
+            ":---".to_owned()
+        }
     });
     record(page, sides);
     for row in &table.rows {
         record(page, row.iter().map(field));
     }
-    match table.legend.is_empty() {
-        true => page.truncate(page.len() - 1),
-        false => page.push_str(&format!("\n{}", escape(&table.legend))),
+    if table.legend.is_empty() {
+        page.truncate(page.len() - 1);
+    } else {
+        page.push_str(&format!("\n{}", escape(&table.legend)));
     }
 }
 
@@ -131,9 +136,10 @@ fn field(cell: &Cell) -> String {
     if extras.badge.is_some_and(|badge| badge.loud) {
         return format!("**{text}**");
     }
-    match extras.unit.is_empty() {
-        true => text,
-        false => format!("{text} {}", escape(&extras.unit)),
+    if extras.unit.is_empty() {
+        text
+    } else {
+        format!("{text} {}", escape(&extras.unit))
     }
 }
 

@@ -158,9 +158,10 @@ impl Table {
             .map(|(name, kind, _)| ((*name).to_owned(), *kind));
         let mut table = Self::new(caption, head.collect());
         for row in rows {
-            match table.rows.len() < most {
-                true => table.push(columns.iter().map(|(_, _, cell)| cell(&row)).collect()),
-                false => table.total += 1,
+            if table.rows.len() < most {
+                table.push(columns.iter().map(|(_, _, cell)| cell(&row)).collect());
+            } else {
+                table.total += 1;
             }
         }
         table

@@ -196,13 +196,12 @@ impl Page {
         self.blank();
         let shown = Shown::of(table, self.width);
         let mut lost: Vec<usize> = shown.lost.clone();
-        match shown.fits {
-            true => self.rows(table, &shown),
-            false => {
-                // Intervals stand with their numbers.
-                lost.retain(|at| !table.head[*at].0.ends_with("interval"));
-                self.list(table, &shown);
-            }
+        if shown.fits {
+            self.rows(table, &shown);
+        } else {
+            // Intervals stand with their numbers.
+            lost.retain(|at| !table.head[*at].0.ends_with("interval"));
+            self.list(table, &shown);
         }
         if !table.legend.is_empty() {
             self.blank();
@@ -425,9 +424,10 @@ impl Shown {
         for row in &table.rows {
             let field = |at: &usize| {
                 let (cell, unit) = (row[*at].plain(), &row[*at].extras().unit);
-                match self.units[*at] && !unit.is_empty() && cell != ABSENT {
-                    true => visible(&format!("{cell} {unit}")),
-                    false => visible(&cell),
+                if self.units[*at] && !unit.is_empty() && cell != ABSENT {
+                    visible(&format!("{cell} {unit}"))
+                } else {
+                    visible(&cell)
                 }
             };
             built.add_row(self.columns.iter().map(field));

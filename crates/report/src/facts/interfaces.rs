@@ -96,9 +96,10 @@ fn rings(rings: &RingsFacts) -> String {
 }
 
 fn coalescing(of: &Coalescing) -> String {
-    match of.adaptive_rx {
-        true => "adaptive".to_owned(),
-        false => format!("{}/{}", of.rx_usecs, of.tx_usecs),
+    if of.adaptive_rx {
+        "adaptive".to_owned()
+    } else {
+        format!("{}/{}", of.rx_usecs, of.tx_usecs)
     }
 }
 

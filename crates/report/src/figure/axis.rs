@@ -51,9 +51,10 @@ impl Axis {
 
     /// From zero up to `max`, or logarithmic where the smallest value above zero is far from it.
     pub fn fitting(smallest: f64, max: f64, unit: &str) -> Self {
-        match smallest.is_finite() && max / smallest > LOG_ABOVE {
-            true => Self::log(smallest * 0.85, max, unit),
-            false => Self::from_zero(max * 1.02, 5, unit),
+        if smallest.is_finite() && max / smallest > LOG_ABOVE {
+            Self::log(smallest * 0.85, max, unit)
+        } else {
+            Self::from_zero(max * 1.02, 5, unit)
         }
     }
 
@@ -202,9 +203,10 @@ pub fn tick(value: f64, step: f64, unit: &str) -> String {
     let (scale, prefix) = *none.or_else(|| known.iter().find(fits)).unwrap_or(last);
     let digits = (-(step / scale).log10().floor()).clamp(0.0, 9.0) as usize;
     let text = format!("{:.digits$}", value / scale);
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => &text,
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
     };
     format!("{text} {prefix}{unit}").trim_end().to_owned()
 }

@@ -21,9 +21,15 @@ pub(super) fn blocks(fleet: &FleetReport, medium: Medium) -> Vec<Block> {
 }
 
 fn table(fleet: &FleetReport, medium: Medium) -> Table {
-    let hosts = |finding: &FleetFinding| match finding.hosts.len() == fleet.hosts.len() {
-        true if medium == Medium::Terminal && fleet.hosts.len() > 1 => "all".into(),
-        _ => who(&finding.hosts, medium),
+    let hosts = |finding: &FleetFinding| {
+        if finding.hosts.len() == fleet.hosts.len()
+            && medium == Medium::Terminal
+            && fleet.hosts.len() > 1
+        {
+            "all".into()
+        } else {
+            who(&finding.hosts, medium)
+        }
     };
     let mut table = Table::of(
         "findings",
@@ -119,9 +125,10 @@ fn undecided(fleet: &FleetReport) -> Vec<String> {
     }
     let others = of(&|option| !watches(option));
     if !others.is_empty() {
-        let rerun = match options.is_empty() {
-            true => String::new(),
-            false => format!(". Rerun with {}", options.join(" ")),
+        let rerun = if options.is_empty() {
+            String::new()
+        } else {
+            format!(". Rerun with {}", options.join(" "))
         };
         lines.push(format!("Undecided: {others}{rerun}"));
     }

@@ -266,9 +266,10 @@ impl Canvas {
             };
             // A NIC further left is reached from the right.
             let rightwards = to.left >= self.lefts[from];
-            let (beside, end, back) = match rightwards {
-                true => (to.left - GUTTER / 2.0, to.words.0 - 3.0, -8),
-                false => (to.right + GUTTER / 2.0, to.words.1 + 3.0, 8),
+            let (beside, end, back) = if rightwards {
+                (to.left - GUTTER / 2.0, to.words.0 - 3.0, -8)
+            } else {
+                (to.right + GUTTER / 2.0, to.words.1 + 3.0, 8)
             };
             let y = to.y;
             let mut drawn: Vec<Markup> = Vec::new();

@@ -57,9 +57,10 @@ fn lines(frame: Frame<'_>, view: &View, (width, height): (u16, u16)) -> Vec<Line
     let width = usize::from(width).saturating_sub(2).clamp(1, WIDEST);
     let room = usize::from(height).saturating_sub(1).max(1);
     let Frame { board, look, .. } = frame;
-    let mut lines = match view.help {
-        true => keys(look),
-        false => head(frame, width),
+    let mut lines = if view.help {
+        keys(look)
+    } else {
+        head(frame, width)
     };
     let foot = foot(frame, view, width);
     // A low terminal keeps what changes most: the head and the time.

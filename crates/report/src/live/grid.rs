@@ -14,10 +14,13 @@ pub fn mark(name: &str, square: &Square, board: &Board, look: Look) -> (&'static
         (_, Square { skipped: true, .. }) => (look.dash(), Tone::Dim),
         (None, _) => (look.pick("·", "."), Tone::Dim),
         (Some(Verdict::Failed), _) => (look.pick("×", "x"), Tone::Bad),
-        (Some(worst), square) if worst.is_own() => match square.done < board.repeats {
-            true => (look.pick("▪", "+"), Tone::Good),
-            false => (look.pick("■", "#"), Tone::Good),
-        },
+        (Some(worst), square) if worst.is_own() => {
+            if square.done < board.repeats {
+                (look.pick("▪", "+"), Tone::Good)
+            } else {
+                (look.pick("■", "#"), Tone::Good)
+            }
+        }
         (Some(_), _) => (look.pick("▲", "!"), Tone::Doubtful),
     }
 }

@@ -46,9 +46,10 @@ impl Expected {
         let left = (self.end_s - elapsed.as_secs_f64()).max(0.0);
         // Seconds of an estimate that may be minutes off are no information.
         let error = self.error_s.round();
-        match error >= 1.0 {
-            true => format!("{} left, {plus_minus}{}", clock(left), clock(error)),
-            false => format!("{} left", clock(left)),
+        if error >= 1.0 {
+            format!("{} left, {plus_minus}{}", clock(left), clock(error))
+        } else {
+            format!("{} left", clock(left))
         }
     }
 }

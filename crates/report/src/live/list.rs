@@ -219,9 +219,12 @@ impl List<'_> {
                 let old = values.len().saturating_sub(width);
                 let area = Rect::new(x, area.y + 1 + line as u16, width as u16, 1);
                 // Thousandths: the widget counts in whole numbers.
-                let share = |value: &f64| match self.highest > 0.0 && *value > 0.0 {
-                    true => ((value / self.highest * 1000.0).ceil() as u64).clamp(1, 1000),
-                    false => 0,
+                let share = |value: &f64| {
+                    if self.highest > 0.0 && *value > 0.0 {
+                        ((value / self.highest * 1000.0).ceil() as u64).clamp(1, 1000)
+                    } else {
+                        0
+                    }
                 };
                 Sparkline::default()
                     .data(values[old..].iter().map(share))
@@ -252,9 +255,10 @@ const ASCII: bar::Set<'static> = bar::Set {
 };
 
 fn aligned(text: &str, width: usize, right: bool) -> String {
-    match right {
-        true => format!("{text:>width$}"),
-        false => format!("{text:<width$}"),
+    if right {
+        format!("{text:>width$}")
+    } else {
+        format!("{text:<width$}")
     }
 }
 

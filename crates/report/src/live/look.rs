@@ -32,9 +32,12 @@ pub enum Tone {
 impl Look {
     /// The style of a tone: colours only where they are wanted, weights always.
     pub fn style(self, tone: Tone) -> Style {
-        let colour = |colour| match self.colour {
-            true => Style::new().fg(colour),
-            false => Style::new(),
+        let colour = |colour| {
+            if self.colour {
+                Style::new().fg(colour)
+            } else {
+                Style::new()
+            }
         };
         match tone {
             Tone::Plain => Style::new(),

@@ -116,9 +116,10 @@ fn results(board: &Board) -> impl Iterator<Item = Family> {
                 Some((of, value(goal.fps, goal.interval_fps)?))
             });
             let alone = || Some((labels.clone(), value(square.fps, square.interval_fps)?));
-            match square.goals.is_empty() {
-                true => vec![alone()],
-                false => goals.collect(),
+            if square.goals.is_empty() {
+                vec![alone()]
+            } else {
+                goals.collect()
             }
         });
         Family::gauge(name, help, samples.flatten())

@@ -49,9 +49,10 @@ fn known(now: &Now, look: Look) -> String {
         let of = |goal: &GoalBounds| {
             let (low, high) = ends_of(goal.bounds, now.scale_fps);
             let at_least = goal.bounds.upper_fps.is_none() && low >= high;
-            match at_least {
-                true => format!("{} at least {}", goal.goal, short(low)),
-                false => format!("{} {}", goal.goal, range(low, high, look.dash())),
+            if at_least {
+                format!("{} at least {}", goal.goal, short(low))
+            } else {
+                format!("{} {}", goal.goal, range(low, high, look.dash()))
             }
         };
         return now.goals.iter().map(of).collect::<Vec<_>>().join(", ");

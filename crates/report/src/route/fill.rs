@@ -31,9 +31,10 @@ pub(super) fn picture(run: &Run, group: &Group<'_>) -> Picture {
     let overload = built.and_then(|built| built.overload.as_ref());
     let confirm = built.and_then(|built| built.confirm.as_ref());
     let over = overload.is_some() || (confirm.is_none() && !cell.overload_ledger.is_empty());
-    let (passage, ledger) = match over {
-        true => (overload, &cell.overload_ledger),
-        false => (confirm, &cell.loss_ledger),
+    let (passage, ledger) = if over {
+        (overload, &cell.overload_ledger)
+    } else {
+        (confirm, &cell.loss_ledger)
     };
     let (lost, elsewhere) = by_station(&route, ledger);
     let threads = Threads::of(cell, &route);
@@ -85,9 +86,10 @@ fn about_guests(group: &Group<'_>) -> String {
         return String::new();
     };
     let ask = vm.config();
-    let what = match ask.netns {
-        true => "network namespace".to_owned(),
-        false => plural(ask.vcpus, "virtual CPU"),
+    let what = if ask.netns {
+        "network namespace".to_owned()
+    } else {
+        plural(ask.vcpus, "virtual CPU")
     };
     let own = group.shown.cpu.as_ref().and_then(threads::guest);
     let own = own.map(|cpu| format!("busiest by its own count {cpu}"));

@@ -61,9 +61,10 @@ pub(super) fn chain(picture: &Picture) -> Vec<String> {
         let mut joined = true;
         for station in &site.stations {
             let piece = piece(station);
-            match joined || station.kind.joins() {
-                true => own.push(piece),
-                false => own.push(format!("─ {piece}")),
+            if joined || station.kind.joins() {
+                own.push(piece);
+            } else {
+                own.push(format!("─ {piece}"));
             }
             joined = station.kind.joins();
         }
@@ -83,13 +84,13 @@ pub(super) fn chain(picture: &Picture) -> Vec<String> {
 }
 
 fn piece(station: &Station) -> String {
-    match station.kind.joins() {
+    if !station.kind.joins() {
+        station.label.clone()
+    } else if station.label.is_empty() || is_program(station.kind) {
         // It has its program's name.
-        true if station.label.is_empty() || is_program(station.kind) => {
-            format!("[{}]", station.kind.words())
-        }
-        true => format!("[{} {}]", station.kind.words(), station.label),
-        false => station.label.clone(),
+        format!("[{}]", station.kind.words())
+    } else {
+        format!("[{} {}]", station.kind.words(), station.label)
     }
 }
 
@@ -121,9 +122,10 @@ fn rows(picture: &Picture) -> Vec<(String, String)> {
                 (true, false) => passed,
                 (false, false) => format!("{known}: {passed}"),
             };
-            let label = match station.label.is_empty() {
-                true => station.kind.words().to_owned(),
-                false => station.label.clone(),
+            let label = if station.label.is_empty() {
+                station.kind.words().to_owned()
+            } else {
+                station.label.clone()
             };
             (!quiet && !told.is_empty()).then_some((label, told))
         }));

@@ -41,9 +41,10 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
 
 fn longest(found: &BackToBack) -> Cell {
     let frames = number::short(found.burst_frames);
-    let told = match found.at_least {
-        true => format!("at least {frames}"),
-        false => frames,
+    let told = if found.at_least {
+        format!("at least {frames}")
+    } else {
+        frames
     };
     Cell::from(told).by(Some(found.burst_frames))
 }

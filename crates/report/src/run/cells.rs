@@ -182,8 +182,9 @@ pub(super) fn verdicts(groups: &[Group<'_>]) -> Vec<Block> {
         )
     });
     let terms: Vec<(Cell, String)> = terms.collect();
-    match terms.is_empty() {
-        true => Vec::new(),
-        false => vec![Block::Terms(terms)],
+    if terms.is_empty() {
+        Vec::new()
+    } else {
+        vec![Block::Terms(terms)]
     }
 }

@@ -15,9 +15,10 @@ use crate::ranking::{self, LayerCost, Place, Ranking};
 pub(super) fn directions(groups: &[Group<'_>]) -> Vec<Table> {
     let pairs = directions::pairs(groups, Over::Sizes);
     let sized = pairs.iter().any(|pair| pair.sizes.len() > 1);
-    let caption = match sized {
-        true => "Both directions against one over the frame sizes, in frames/s",
-        false => "Both directions against one, in frames/s",
+    let caption = if sized {
+        "Both directions against one over the frame sizes, in frames/s"
+    } else {
+        "Both directions against one, in frames/s"
     };
     let all = rows(&pairs, caption);
     let each = sized.then(|| directions::pairs(groups, Over::Repeats));
@@ -40,9 +41,12 @@ fn rows(pairs: &[Pair], caption: &str) -> Option<Table> {
     // Without repeats of one frame size there is no minimum and no maximum.
     let several = any(|pair| pair.rows().any(|(_, side)| side.extremes.is_some()));
     let fps = |(_, _, side): &Row<'_>, at: usize| {
-        let words = |fps| match side.confidence.is_noisy() {
-            true => number::short(number::rounded(fps, 2)),
-            false => number::short(fps),
+        let words = |fps| {
+            if side.confidence.is_noisy() {
+                number::short(number::rounded(fps, 2))
+            } else {
+                number::short(fps)
+            }
         };
         Cell::sorted(side.values()[at], words).marked(&side.confidence)
     };

@@ -89,9 +89,10 @@ fn title(what: &str, of: &Group<'_>, cells: &[&Group<'_>], end: Ordering) -> Str
         _ => (cells.last(), "largest"),
     };
     let is_end = is_end.is_some_and(|cell| cell.key.size_name() == key.size_name());
-    match is_end && cells.len() > 1 {
-        true => format!("{what}, {word} frames"),
-        false => format!("{what}, {}", key.size_words()),
+    if is_end && cells.len() > 1 {
+        format!("{what}, {word} frames")
+    } else {
+        format!("{what}, {}", key.size_words())
     }
 }
 

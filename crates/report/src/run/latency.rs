@@ -66,9 +66,10 @@ fn table(groups: &[Group<'_>]) -> Table {
     let micros = |value: f64| Cell::sorted(value, number::micros);
     let at = |latency: &LatencySummary, n: usize| {
         let (_, beyond, value) = percentiles(latency)[n];
-        match latency.knows(beyond) {
-            true => micros(value),
-            false => Cell::absent(),
+        if latency.knows(beyond) {
+            micros(value)
+        } else {
+            Cell::absent()
         }
     };
     Table::first(

@@ -10,9 +10,10 @@ use crate::threads;
 /// Units, direction, how loads were judged, and the load of the latency.
 pub fn legend(groups: &[Group<'_>]) -> String {
     let any = |has: fn(&Group<'_>) -> bool| groups.iter().any(has);
-    match any(|group| group.estimate().is_some()) {
-        true => of_intervals(groups),
-        false => of_repeats(groups),
+    if any(|group| group.estimate().is_some()) {
+        of_intervals(groups)
+    } else {
+        of_repeats(groups)
     }
 }
 
@@ -75,9 +76,10 @@ fn confirmed(groups: &[Group<'_>]) -> Option<String> {
 
 /// `10 s`, `0.5 s`.
 fn length(seconds: f64) -> String {
-    match (seconds - seconds.round()).abs() < 0.05 && seconds < 99.95 {
-        true => format!("{seconds:.0} s"),
-        false => number::seconds(seconds),
+    if (seconds - seconds.round()).abs() < 0.05 && seconds < 99.95 {
+        format!("{seconds:.0} s")
+    } else {
+        number::seconds(seconds)
     }
 }
 
@@ -114,9 +116,10 @@ fn spread(of: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
 /// `93 to 97`, and where both ends read the same `93`.
 fn range((least, most): (f64, f64), words: impl Fn(f64) -> String) -> String {
     let [least, most] = [least, most].map(words);
-    match least == most {
-        true => least,
-        false => format!("{least} to {most}"),
+    if least == most {
+        least
+    } else {
+        format!("{least} to {most}")
     }
 }
 

@@ -125,9 +125,10 @@ fn told(trial: &TrialRecord) -> String {
         Purpose::Confirm => "confirm",
         _ => "search",
     };
-    let invalid = match trial.validity.is_valid() {
-        true => "",
-        false => ", invalid",
+    let invalid = if trial.validity.is_valid() {
+        ""
+    } else {
+        ", invalid"
     };
     format!(
         "trial {}, {purpose}{invalid}: {} frames/s, loss {}",

@@ -59,9 +59,12 @@ pub(super) fn fingerprint(run: &Run) -> Vec<Block> {
 /// The same in a line.
 pub(super) fn line(run: &Run) -> String {
     let host = &run.run.host;
-    let known = |text: &str| match text.trim().is_empty() {
-        true => "unknown".to_owned(),
-        false => text.to_owned(),
+    let known = |text: &str| {
+        if text.trim().is_empty() {
+            "unknown".to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     format!(
         "nicety {}, kernel {}, {} with {}.",

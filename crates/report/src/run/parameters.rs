@@ -166,9 +166,10 @@ impl Map<'_, '_> {
                 .collect();
             table.push(row.into_iter().map(Field::from).chain(squares).collect());
         }
-        match more {
-            true => table.legend("The first rows and columns; the table of results has all."),
-            false => table,
+        if more {
+            table.legend("The first rows and columns; the table of results has all.")
+        } else {
+            table
         }
     }
 }

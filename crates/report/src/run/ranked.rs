@@ -93,13 +93,16 @@ impl<'a, 'g, 'r> Chart<'a, 'g, 'r> {
     fn draw(&self, size: Size) -> Markup {
         let rows = self.places.len() as f64;
         let row = |n: usize| rows - n as f64;
-        let name = |place: &Place<'_, '_>| match size.0 < NARROW {
-            true => shortened(&place.group.key.path_name()),
-            false => format!(
-                "{}  {}",
-                place.group.key.path_name(),
-                place.group.fps_text()
-            ),
+        let name = |place: &Place<'_, '_>| {
+            if size.0 < NARROW {
+                shortened(&place.group.key.path_name())
+            } else {
+                format!(
+                    "{}  {}",
+                    place.group.key.path_name(),
+                    place.group.fps_text()
+                )
+            }
         };
         let names = self.places.iter().enumerate();
         let names = names.map(|(n, place)| (row(n), name(place)));
@@ -118,9 +121,10 @@ impl<'a, 'g, 'r> Chart<'a, 'g, 'r> {
                 let edge = |fps| self.x.at(fps).clamp(self.x.min, self.x.max);
                 let line = [(edge(low), row(n)), (edge(high), row(n))];
                 plot.line(&line, Ink::Series(0), Stroke::Thick);
-                let shape = match verdict.is_bound() {
-                    true => Shape::Triangle,
-                    false => Shape::Circle,
+                let shape = if verdict.is_bound() {
+                    Shape::Triangle
+                } else {
+                    Shape::Circle
                 };
                 let look = Look::new(shape, Ink::Series(0), 4.5, verdict != Verdict::Ok);
                 plot.mark(at(place.fps), look, &told(place));
@@ -146,11 +150,10 @@ fn told(place: &Place<'_, '_>) -> String {
 /// The end of a long name, which tells it from its neighbours.
 fn shortened(name: &str) -> String {
     let letters = name.chars().count();
-    match letters > SHORT {
-        true => {
-            let end: String = name.chars().skip(letters - SHORT + 1).collect();
-            format!("…{end}")
-        }
-        false => name.to_owned(),
+    if letters > SHORT {
+        let end: String = name.chars().skip(letters - SHORT + 1).collect();
+        format!("…{end}")
+    } else {
+        name.to_owned()
     }
 }

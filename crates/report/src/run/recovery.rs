@@ -41,9 +41,10 @@ pub(super) fn blocks(groups: &[Group<'_>]) -> Vec<Block> {
 
 fn share(found: &Recovery) -> String {
     let share = number::share(found.overload_ratio);
-    match found.at_highest {
-        true => format!("{share}, highest"),
-        false => share,
+    if found.at_highest {
+        format!("{share}, highest")
+    } else {
+        share
     }
 }
 

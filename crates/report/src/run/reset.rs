@@ -56,8 +56,9 @@ fn extremes(found: &ResetTime) -> Cell {
 
 /// Milliseconds: three digits, or whole ones.
 fn millis(value: f64) -> String {
-    match value.abs() < 999.5 {
-        true => number::significant(value, 3),
-        false => number::grouped(value),
+    if value.abs() < 999.5 {
+        number::significant(value, 3)
+    } else {
+        number::grouped(value)
     }
 }

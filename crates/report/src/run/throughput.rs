@@ -194,16 +194,16 @@ impl Throughput {
                     .to_owned()
             }
         };
-        let tester = match self.tester.is_empty() {
-            true => "The tester’s own limit was not measured.",
-            false => {
-                "The tester’s limit was measured without a path; a throughput near it says nothing \
-                 about the path."
-            }
+        let tester = if self.tester.is_empty() {
+            "The tester’s own limit was not measured."
+        } else {
+            "The tester’s limit was measured without a path; a throughput near it says nothing \
+             about the path."
         };
-        let bars = match self.intervals {
-            true => "Small dots are the visits; bars are the intervals.",
-            false => "Small dots are the repeats; bars reach from the smallest to the largest.",
+        let bars = if self.intervals {
+            "Small dots are the visits; bars are the intervals."
+        } else {
+            "Small dots are the repeats; bars reach from the smallest to the largest."
         };
         let more = match self.more {
             0 => String::new(),

@@ -41,14 +41,12 @@ pub(super) fn table(run: &Run) -> Block {
             number::count(run.trials.len() as u64)
         )));
     }
-    match apart {
-        true => {
-            table.legend =
-                "Set apart are the frames sent while CPUs were stopped: lost counts all \
-                            frames, loss is that of the others."
-                    .to_owned();
-        }
-        false => table = table.speaking(|heading, _| heading != "set apart"),
+    if apart {
+        table.legend = "Set apart are the frames sent while CPUs were stopped: lost counts all \
+                        frames, loss is that of the others."
+            .to_owned();
+    } else {
+        table = table.speaking(|heading, _| heading != "set apart");
     }
     blocks.push(Block::Table(table));
     Block::Folded(

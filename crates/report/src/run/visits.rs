@@ -78,8 +78,9 @@ fn programs(disturbance: &Disturbance) -> String {
     let told: Vec<String> = programs
         .map(|program| format!("{} (PID {}) {:.2}", program.name, program.pid, program.cpus))
         .collect();
-    match told.is_empty() {
-        true => "none".to_owned(),
-        false => told.join(", "),
+    if told.is_empty() {
+        "none".to_owned()
+    } else {
+        told.join(", ")
     }
 }

@@ -47,9 +47,10 @@ fn planned(series: &[SockSeries]) -> Vec<Figure> {
             .iter()
             .filter(|series| last(series).is_some_and(|result| result.spec.test == test))
             .collect();
-        let values: &[Value] = match test.has_transactions() {
-            true => &[Value::Rate, Value::P99],
-            false => &[Value::Rate],
+        let values: &[Value] = if test.has_transactions() {
+            &[Value::Rate, Value::P99]
+        } else {
+            &[Value::Rate]
         };
         for value in values {
             all.extend(by_size(&of_test, test, *value));

@@ -63,9 +63,10 @@ pub fn filling(report: &StatefulReport) -> Option<Markup> {
 
 fn said(fill: &Filling) -> String {
     let count = number::count(fill.connections);
-    match fill.held {
-        true => format!("{count} opened, and all stay"),
-        false => format!("{count} opened, and not all stay"),
+    if fill.held {
+        format!("{count} opened, and all stay")
+    } else {
+        format!("{count} opened, and not all stay")
     }
 }
 

@@ -109,9 +109,10 @@ fn capacity(of: &Capacity, max: u64) -> String {
             ),
         },
         TableVerdict::Ok => {
-            let limit = match max == entries {
-                true => format!("{held} connections, which is nf_conntrack_max"),
-                false => format!("{held} connections"),
+            let limit = if max == entries {
+                format!("{held} connections, which is nf_conntrack_max")
+            } else {
+                format!("{held} connections")
             };
             let one_more = match of.stopped_by {
                 Some(Setback::TableFull) if of.thrown_out.is_some_and(|out| out > 0) => {
@@ -147,9 +148,10 @@ fn teardown(of: &Teardown) -> String {
 
 /// A time in three digits.
 pub(super) fn time(seconds: f64) -> String {
-    match seconds < 1.0 {
-        true => format!("{} ms", number::significant(seconds * 1e3, 3)),
-        false => format!("{} s", number::significant(seconds, 3)),
+    if seconds < 1.0 {
+        format!("{} ms", number::significant(seconds * 1e3, 3))
+    } else {
+        format!("{} s", number::significant(seconds, 3))
     }
 }
 

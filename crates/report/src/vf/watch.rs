@@ -160,9 +160,12 @@ fn item(place: usize, seen: &Seen<'_>, watch: Watch<'_>) -> Item {
     let held = held.is_some_and(|(limit, sent)| sent >= AT_LIMIT * limit);
     let dropped = watch.history.dropped(&seen.name);
     let drops = dropped.is_some_and(|dropped| dropped > 0);
-    let when = |doubtful: bool| match doubtful {
-        true => Tone::Doubtful,
-        false => Tone::Plain,
+    let when = |doubtful: bool| {
+        if doubtful {
+            Tone::Doubtful
+        } else {
+            Tone::Plain
+        }
     };
     let text = |text: Option<&str>| Entry::text(text.unwrap_or(look.dash()));
     Item {

@@ -39,10 +39,7 @@ pub(super) fn figure(waterfall: &Waterfall) -> Markup {
         key("s2", "■", "median time until here"),
         key("s2", "│", "99th percentile"),
     ];
-    let shown = match timed(waterfall) {
-        true => keys.len(),
-        false => 2,
-    };
+    let shown = if timed(waterfall) { keys.len() } else { 2 };
     let body = html! { (figure::legend(&keys[..shown])) (drawn) };
     figure::titled(&id, &words::title(waterfall), html! {}, body)
 }
@@ -137,13 +134,13 @@ fn name(station: &WaterfallStation) -> &str {
 /// As much of a text as there is room for.
 fn cut(text: &str, room: f64) -> String {
     let most = (room / LETTER) as usize;
-    match text.chars().count() > most {
-        true => text
-            .chars()
+    if text.chars().count() > most {
+        text.chars()
             .take(most.saturating_sub(1))
             .chain(['…'])
-            .collect(),
-        false => text.to_owned(),
+            .collect()
+    } else {
+        text.to_owned()
     }
 }
 

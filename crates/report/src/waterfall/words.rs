@@ -75,9 +75,10 @@ pub(super) fn lines(waterfall: &Waterfall) -> Vec<String> {
     }
     if waterfall.off != 0 {
         let off = number::count(waterfall.off.unsigned_abs());
-        let what = match waterfall.off > 0 {
-            true => format!("{off} lost frames are in no line"),
-            false => format!("the lines have {off} frames more than were lost"),
+        let what = if waterfall.off > 0 {
+            format!("{off} lost frames are in no line")
+        } else {
+            format!("the lines have {off} frames more than were lost")
         };
         lines.push(format!("The books do not close: {what}."));
     }
@@ -217,11 +218,10 @@ pub(super) fn remark(waterfall: &Waterfall) -> String {
         .stations
         .iter()
         .all(|station| station.frames_in.is_none());
-    let mut text = match open {
-        true => "Lost frames are those of the whole trial.".to_owned(),
-        false => {
-            "Frames are those of the whole trial; each lost one was found by its number.".to_owned()
-        }
+    let mut text = if open {
+        "Lost frames are those of the whole trial.".to_owned()
+    } else {
+        "Frames are those of the whole trial; each lost one was found by its number.".to_owned()
     };
     if waterfall.end_to_end.is_some() {
         let sampled = waterfall.sampled.unwrap_or(0);

@@ -323,9 +323,10 @@ fn colours_stand_out_in_light_and_dark() {
             let linear = |at: usize| {
                 let part = u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
                 let part = f64::from(part) / 255.0;
-                match part <= 0.040_45 {
-                    true => part / 12.92,
-                    false => ((part + 0.055) / 1.055).powf(2.4),
+                if part <= 0.040_45 {
+                    part / 12.92
+                } else {
+                    ((part + 0.055) / 1.055).powf(2.4)
                 }
             };
             0.2126 * linear(0) + 0.7152 * linear(2) + 0.0722 * linear(4)

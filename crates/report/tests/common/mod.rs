@@ -660,13 +660,14 @@ pub fn policed(periods: usize) -> nicety_model::policed::Policed {
             "limit_max_bps": limits[1], "held_ratio": held,
         })
     };
-    let summaries = match periods.is_empty() {
-        true => Vec::new(),
-        false => vec![
+    let summaries = if periods.is_empty() {
+        Vec::new()
+    } else {
+        vec![
             summary("a", 645e6, 970e6, [320e6, 970e6], 0.98),
             summary(NASTY, 320e6, 640e6, [640e6, 1e9], 0.49),
             summary("c", 7.5e6, 10e6, [5e6, 50e6], 0.0),
-        ],
+        ]
     };
     let run = json!({
         "schema": 1,

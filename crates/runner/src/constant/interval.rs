@@ -69,11 +69,12 @@ impl Intervals<'_> {
         duration: Duration,
         stop: &Stop,
     ) -> Result<Option<Measured>, RunError> {
-        let purpose = match self.fates {
-            true => Purpose::Fate {
+        let purpose = if self.fates {
+            Purpose::Fate {
                 of: FateOf::Confirm,
-            },
-            false => Purpose::Confirm,
+            }
+        } else {
+            Purpose::Confirm
         };
         let ask = TrialSpec {
             cell: String::new(),

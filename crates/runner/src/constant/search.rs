@@ -163,9 +163,10 @@ impl Intervals<'_> {
         stop: &nicety_port::Stop,
     ) -> Result<nicety_model::TrialRecord, RunError> {
         let record = self.trials.run(ask, stop)?;
-        match stop.is_set() {
-            true => Err(RunError::Interrupted),
-            false => Ok(record),
+        if stop.is_set() {
+            Err(RunError::Interrupted)
+        } else {
+            Ok(record)
         }
     }
 }

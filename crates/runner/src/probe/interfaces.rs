@@ -66,14 +66,15 @@ fn xdp(interface: &str, reported: Result<XdpFeatures, NetError>) -> Ability {
             } else {
                 ", AF_XDP copies"
             };
-            match features.sends {
-                true => ability(Answer::Yes, &format!("counts and sends{zero_copy}")),
-                false => ability(
+            if features.sends {
+                ability(Answer::Yes, &format!("counts and sends{zero_copy}"))
+            } else {
+                ability(
                     Answer::Partly,
                     &format!("counts, does not send now{zero_copy}"),
                 )
                 .costs("sent with AF_XDP sockets instead of xdp")
-                .remedy("more transmit queues than CPUs make some drivers send: ethtool -L"),
+                .remedy("more transmit queues than CPUs make some drivers send: ethtool -L")
             }
         }
     }

@@ -31,10 +31,11 @@ fn tune(root: bool, findings: usize) -> Ability {
         1 => "one setting may slow this host's network".to_owned(),
         many => format!("{many} settings may slow this host's network"),
     };
-    let ability = match root {
-        true => Ability::new(Area::Job, "tune", Answer::Yes, found),
-        false => Ability::new(Area::Job, "tune", Answer::Partly, found)
-            .costs("advice only: settings are changed by root"),
+    let ability = if root {
+        Ability::new(Area::Job, "tune", Answer::Yes, found)
+    } else {
+        Ability::new(Area::Job, "tune", Answer::Partly, found)
+            .costs("advice only: settings are changed by root")
     };
     match findings {
         0 => ability,

@@ -20,12 +20,13 @@ const STALLS_MS: f64 = 1.0;
 
 fn choose(virtual_machine: bool, stalls_ms_per_s: Option<f64>) -> (Preset, MachineNote) {
     let stalls_ms_per_s = stalls_ms_per_s.filter(|ms| *ms >= STALLS_MS);
-    match virtual_machine || stalls_ms_per_s.is_some() {
-        true => (
+    if virtual_machine || stalls_ms_per_s.is_some() {
+        (
             Preset::Robust,
             MachineNote::PresetRobust { stalls_ms_per_s },
-        ),
-        false => (Preset::Std, MachineNote::PresetStd),
+        )
+    } else {
+        (Preset::Std, MachineNote::PresetStd)
     }
 }
 

@@ -68,9 +68,10 @@ impl Built {
 
     fn end(&self, side: usize, whole: bool, ipv6: bool) -> Result<EndpointSite, Problem> {
         let port = &self.path.ports()[side];
-        match whole {
-            true => whole_frames(port)?,
-            false => segmentation(&port.ns, &port.name)?,
+        if whole {
+            whole_frames(port)?;
+        } else {
+            segmentation(&port.ns, &port.name)?;
         }
         let name = tagged(self.path.as_ref(), port)?;
         let ns = port.ns.clone();

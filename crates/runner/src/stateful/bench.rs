@@ -221,9 +221,10 @@ impl Bench {
         };
         let report = self.engine.run(&order, &self.stop);
         let report = report.map_err(SetupError::from)?;
-        match report.interrupted || self.stop.is_set() {
-            true => Err(RunError::Interrupted),
-            false => Ok(report),
+        if report.interrupted || self.stop.is_set() {
+            Err(RunError::Interrupted)
+        } else {
+            Ok(report)
         }
     }
 

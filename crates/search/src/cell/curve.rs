@@ -18,12 +18,13 @@ impl Cell {
     /// Load and length of the trial at a share of the throughput `level`.
     pub(super) fn at_share(&self, level: Fps, share: f64) -> (Fps, Duration) {
         let length = self.plan.latency_trial;
-        match share > 0.0 {
-            true => (Fps(level.0 * share), length),
-            false => (
+        if share > 0.0 {
+            (Fps(level.0 * share), length)
+        } else {
+            (
                 Fps(ONE_AT_A_TIME.min(level.0)),
                 length.max(ONE_AT_A_TIME_TRIAL),
-            ),
+            )
         }
     }
 

@@ -33,16 +33,18 @@ impl Cell {
     }
 
     fn recovery_stage(&self) -> Stage {
-        match self.recoveries.left() > 0 && self.level().is_some() {
-            true => Stage::Recovery,
-            false => self.fate_stage(0),
+        if self.recoveries.left() > 0 && self.level().is_some() {
+            Stage::Recovery
+        } else {
+            self.fate_stage(0)
         }
     }
 
     fn reset_stage(&self) -> Stage {
-        match self.resets.left() > 0 && self.level().is_some() {
-            true => Stage::Reset,
-            false => Stage::Ended,
+        if self.resets.left() > 0 && self.level().is_some() {
+            Stage::Reset
+        } else {
+            Stage::Ended
         }
     }
 
@@ -52,9 +54,10 @@ impl Cell {
     }
 
     fn fate_stage(&self, number: usize) -> Stage {
-        match number < self.fates_wanted().len() {
-            true => Stage::Fate(number),
-            false => self.reset_stage(),
+        if number < self.fates_wanted().len() {
+            Stage::Fate(number)
+        } else {
+            self.reset_stage()
         }
     }
 

@@ -36,9 +36,10 @@ impl Cell {
             .confirm
             .as_ref()
             .map_or(load, |confirm| confirm.load_fps);
-        Some(Fps(match strict && number + 1 == FURTHER {
-            true => load.min(first * STEP_DOWN),
-            false => load,
+        Some(Fps(if strict && number + 1 == FURTHER {
+            load.min(first * STEP_DOWN)
+        } else {
+            load
         }))
     }
 }

@@ -39,9 +39,10 @@ impl Cell {
 
     /// Lost over sent as the preset judges it: stalls are set apart for whole trials only.
     fn loss(&self, record: &TrialRecord) -> LossRatio {
-        match self.by_windows() {
-            true => record.frames.loss_ratio(),
-            false => record.loss_ratio,
+        if self.by_windows() {
+            record.frames.loss_ratio()
+        } else {
+            record.loss_ratio
         }
     }
 
@@ -134,9 +135,10 @@ impl Cell {
         let offered = windows.is_some_and(|windows| enough_offered(record, windows));
         let missed = matches!(record.validity, Validity::LoadMissed { .. });
         let missed = missed && self.by_windows() && !offered;
-        let load = match missed {
-            true => record.load_fps.min(record.pacing.offered_fps),
-            false => record.load_fps,
+        let load = if missed {
+            record.load_fps.min(record.pacing.offered_fps)
+        } else {
+            record.load_fps
         };
         Seen {
             load: Fps(load),
@@ -202,9 +204,10 @@ fn single(windows: &Windows) -> u32 {
 
 /// Frames of a window from which on it is judged: where the load was offered in enough windows, the others are left out.
 fn least_judged(record: &TrialRecord, windows: &Windows) -> f64 {
-    match enough_offered(record, windows) {
-        true => least(record, windows),
-        false => 0.0,
+    if enough_offered(record, windows) {
+        least(record, windows)
+    } else {
+        0.0
     }
 }
 

@@ -110,13 +110,14 @@ impl Initial {
     /// Up from two loads that passed, unless the highest one is near.
     fn climb(low: usize, high: usize, overloaded: f64, guess: &Guess<'_>) -> Self {
         let far = guess.grid.load(guess.top).0 >= FAR * guess.grid.load(high).0;
-        match far {
-            true => Self::Climb {
+        if far {
+            Self::Climb {
                 at: high.midpoint(guess.top),
                 passed: high,
                 overloaded,
-            },
-            false => Self::Done(low, high),
+            }
+        } else {
+            Self::Done(low, high)
         }
     }
 

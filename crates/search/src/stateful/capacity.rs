@@ -176,11 +176,12 @@ mod tests {
     fn run(room: u64, most: u64, tells: bool) -> CapacitySearch {
         let mut search = CapacitySearch::new(10_000, most);
         while let Some(fill) = search.next() {
-            search.observe(match fill.connections <= room {
-                true => Held::All,
-                false => Held::Part {
+            search.observe(if fill.connections <= room {
+                Held::All
+            } else {
+                Held::Part {
                     kept: if tells { room } else { 0 },
-                },
+                }
             });
         }
         search
@@ -202,9 +203,10 @@ mod tests {
         let told = |room: u64| {
             let mut search = CapacitySearch::expecting(1000, 100_000);
             while let Some(fill) = search.next() {
-                search.observe(match fill.connections <= room {
-                    true => Held::All,
-                    false => Held::Part { kept: room },
+                search.observe(if fill.connections <= room {
+                    Held::All
+                } else {
+                    Held::Part { kept: room }
                 });
             }
             search

@@ -254,9 +254,10 @@ mod tests {
         // Below 50,000 it is still.
         let mut some = RateSearch::new(1e3, 1e6, 0.02, 1e5);
         while let Some(rate) = some.next() {
-            some.take(match rate <= 5e4 {
-                true => Trial::Passed,
-                false => Trial::Spoiled,
+            some.take(if rate <= 5e4 {
+                Trial::Passed
+            } else {
+                Trial::Spoiled
             });
         }
         assert!(some.is_by_machine() && !some.at_max());

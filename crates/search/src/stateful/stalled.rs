@@ -29,10 +29,11 @@ impl Shortfall {
     /// With the time that `sent` frames took longer at `offered` than at `asked`.
     pub fn behind(self, sent: u64, asked: f64, offered: f64) -> Self {
         let took = |rate: f64| sent as f64 / rate;
-        let behind_s = match asked > 0.0 && offered > 0.0 {
-            true => (took(offered) - took(asked)).max(0.0),
+        let behind_s = if asked > 0.0 && offered > 0.0 {
+            (took(offered) - took(asked)).max(0.0)
+        } else {
             // Nothing was sent at all: as long as it takes.
-            false => f64::INFINITY,
+            f64::INFINITY
         };
         Self {
             behind_s: self.behind_s.max(behind_s),

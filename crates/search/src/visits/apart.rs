@@ -20,9 +20,10 @@ pub(super) fn split<'a>(all: &[&'a CellResult]) -> (Vec<&'a CellResult>, Vec<&'a
     let is_far = |visit: &&CellResult| visit.cache_line_ns.is_some_and(|ns| ns > FAR * nearest);
     let (far, near): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_far);
     let measured = near.iter().filter(|visit| visit.throughput_fps.is_some());
-    match measured.count() >= ENOUGH {
-        true => (near, far),
-        false => (all.to_vec(), Vec::new()),
+    if measured.count() >= ENOUGH {
+        (near, far)
+    } else {
+        (all.to_vec(), Vec::new())
     }
 }
 

@@ -98,9 +98,12 @@ impl Way {
         self.last.clear();
         self.last.extend_from_slice(frame);
         let (mut left, mut refused) = (0, 0);
-        let mut write = |frame: &[u8]| match out(frame) {
-            true => left += 1,
-            false => refused += 1,
+        let mut write = |frame: &[u8]| {
+            if out(frame) {
+                left += 1;
+            } else {
+                refused += 1;
+            }
         };
         let hits = |every: u64| number.is_multiple_of(every);
         match &self.fault {

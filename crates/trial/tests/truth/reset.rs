@@ -80,10 +80,7 @@ impl Resettable for Held {
     }
 
     fn limit(&self) -> Duration {
-        match self.returns {
-            true => HELD * 10,
-            false => HELD * 4,
-        }
+        if self.returns { HELD * 10 } else { HELD * 4 }
     }
 
     fn reset(&self) -> Result<(), PathError> {

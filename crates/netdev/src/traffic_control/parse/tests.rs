@@ -93,12 +93,15 @@ fn policers_are_read_from_actions_and_from_before_there_were_any() {
     ] {
         let mut message = head(kind);
         message.nest(TCA_OPTIONS, |options| {
-            options.nest(place, |nest| match old {
-                true => put_police(nest, true),
-                false => nest.nest(1, |action| {
-                    action.put_str(TCA_ACT_KIND, "police");
-                    action.nest(TCA_ACT_OPTIONS, |options| put_police(options, true));
-                }),
+            options.nest(place, |nest| {
+                if old {
+                    put_police(nest, true)
+                } else {
+                    nest.nest(1, |action| {
+                        action.put_str(TCA_ACT_KIND, "police");
+                        action.nest(TCA_ACT_OPTIONS, |options| put_police(options, true));
+                    })
+                }
             });
         });
         let filter = filter(&message.body).unwrap();

@@ -101,14 +101,17 @@ fn a_policer_gets_the_tables_that_the_kernel_asks_for() {
     let told = |kind: &str, list: u16, old: bool| {
         let mut message = tc(RTM_NEWTFILTER, 7, 1, INGRESS, INFO);
         message.put_str(TCA_KIND, kind);
-        message.nest(TCA_OPTIONS, |options| match old {
-            true => options.nest(list, |one| one.put(TCA_POLICE_TBF, &police)),
-            false => options.nest(list, |list| {
-                list.nest(1, |one| {
-                    one.put_str(TCA_ACT_KIND, "police");
-                    one.nest(TCA_ACT_OPTIONS, |one| one.put(TCA_POLICE_TBF, &police));
-                });
-            }),
+        message.nest(TCA_OPTIONS, |options| {
+            if old {
+                options.nest(list, |one| one.put(TCA_POLICE_TBF, &police))
+            } else {
+                options.nest(list, |list| {
+                    list.nest(1, |one| {
+                        one.put_str(TCA_ACT_KIND, "police");
+                        one.nest(TCA_ACT_OPTIONS, |one| one.put(TCA_POLICE_TBF, &police));
+                    });
+                })
+            }
         });
         message
     };

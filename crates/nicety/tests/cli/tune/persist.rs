@@ -47,9 +47,10 @@ impl Recorded {
         fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => walk(&path, found),
-                    false => drop(found.insert(path.clone(), fs::read_to_string(path).unwrap())),
+                if path.is_dir() {
+                    walk(&path, found);
+                } else {
+                    drop(found.insert(path.clone(), fs::read_to_string(path).unwrap()));
                 }
             }
         }

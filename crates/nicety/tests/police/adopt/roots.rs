@@ -236,14 +236,11 @@ fn a_root_where_nothing_waits_is_taken_and_is_so_again() {
     for by_hand in [true, false] {
         let daemon = far.uplink.daemon(&[]);
         assert!(root().contains("tbf 6e63: "), "{}", root());
-        match by_hand {
-            true => {
-                daemon.kill();
-                far.uplink.police(&["restore"]).run().assert_code(0);
-            }
-            false => {
-                daemon.stop();
-            }
+        if by_hand {
+            daemon.kill();
+            far.uplink.police(&["restore"]).run().assert_code(0);
+        } else {
+            daemon.stop();
         }
         assert!(root().contains("noqueue 8"), "{}", root());
     }

@@ -253,9 +253,10 @@ impl Stage {
             "{what}: {sum:.1} Mbit/s arrive of {TOTAL}"
         );
         let limits: Option<f64> = self.hosts.iter().map(Host::shaped).sum();
-        self.over_since = match limits.is_some_and(|sum| sum > 1.01 * TOTAL) {
-            true => Some(self.over_since.unwrap_or_else(Instant::now)),
-            false => None,
+        self.over_since = if limits.is_some_and(|sum| sum > 1.01 * TOTAL) {
+            Some(self.over_since.unwrap_or_else(Instant::now))
+        } else {
+            None
         };
         let over = self.over_since.map(|since| since.elapsed());
         self.over = self.over.max(over.unwrap_or_default());

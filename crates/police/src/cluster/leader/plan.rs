@@ -146,9 +146,10 @@ impl<'a> Plan<'a> {
             })
             .collect();
         let raises = raises && (charged <= max || mutant::is(Mutant::ChargeIsOwned));
-        let raised = match raises {
-            true => raise(max.saturating_sub(charged), parts, &wanted),
-            false => keep(parts, &wanted),
+        let raised = if raises {
+            raise(max.saturating_sub(charged), parts, &wanted)
+        } else {
+            keep(parts, &wanted)
         };
         let known = self.unknown.hosts.max(parts.len() as u64);
         let safe = agreed.map_or(0, |of| of.share(known));
@@ -222,9 +223,10 @@ fn grant(part: &Part<'_>, target: Target, safe: u64) -> Next {
         safe: BitRate(safe),
         ..Grant::default()
     };
-    let grant = match mutant::is(Mutant::NoCeiling) {
-        true => grant,
-        false => grant.with_ceilings(part.charge.now, part.charge.safe),
+    let grant = if mutant::is(Mutant::NoCeiling) {
+        grant
+    } else {
+        grant.with_ceilings(part.charge.now, part.charge.safe)
     };
     Next {
         grant,

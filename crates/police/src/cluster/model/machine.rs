@@ -268,9 +268,10 @@ impl Machine {
         let late = deadline.is_some_and(|deadline| clock >= deadline);
         for (tenant, limit) in &orders.limits {
             let kernel = self.kernel.entry(tenant.clone()).or_default();
-            *kernel = match late && !mutant::is(Mutant::AppliedLate) {
-                true => (*kernel).min(orders.safe.get(tenant).map_or(0, |safe| safe.0)),
-                false => limit.max.0,
+            *kernel = if late && !mutant::is(Mutant::AppliedLate) {
+                (*kernel).min(orders.safe.get(tenant).map_or(0, |safe| safe.0))
+            } else {
+                limit.max.0
             };
         }
         if deadline.is_none() {

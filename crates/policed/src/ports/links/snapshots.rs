@@ -149,9 +149,10 @@ impl Links {
         root: &Root,
         found: &PortLimit,
     ) -> String {
-        let nothing = match survey.has_no_queue(face) {
-            true => NOQUEUE,
-            false => TAKEN_AWAY,
+        let nothing = if survey.has_no_queue(face) {
+            NOQUEUE
+        } else {
+            TAKEN_AWAY
         };
         let open = (*found == PortLimit::Open).then_some(nothing);
         let original = self.theirs.original_at_root(port, root, open);
@@ -182,9 +183,10 @@ impl Links {
 
 /// What limits a port at its root, in the words of its setting.
 fn at_root(face: &Face, survey: &Survey, found: &PortLimit) -> String {
-    match survey.has_no_queue(face) {
-        true => NOQUEUE.to_owned(),
-        false => port_value(found),
+    if survey.has_no_queue(face) {
+        NOQUEUE.to_owned()
+    } else {
+        port_value(found)
     }
 }
 

@@ -59,9 +59,10 @@ impl Root {
             None => is_first_look,
             Some(_) => false,
         };
-        match settled {
-            true => Self::Adopted(adopted),
-            false => Self::New(adopted),
+        if settled {
+            Self::Adopted(adopted)
+        } else {
+            Self::New(adopted)
         }
     }
 
@@ -127,9 +128,10 @@ impl Theirs {
             .iter()
             .filter(|(_, face)| survey.has_foreign_root(face));
         let theirs: BTreeSet<u32> = theirs.map(|(_, face)| face.index).collect();
-        let host = match theirs.is_empty() {
-            true => Ok(BTreeMap::new()),
-            false => self.host.read(&theirs),
+        let host = if theirs.is_empty() {
+            Ok(BTreeMap::new())
+        } else {
+            self.host.read(&theirs)
         };
         let Ok(host) = host else {
             return Watch::default();

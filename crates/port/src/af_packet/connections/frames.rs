@@ -32,9 +32,12 @@ impl Made {
         [a, b]: [&PortSpec; 2],
         traffic: TrafficSpec,
     ) -> Result<[Self; 2], PortError> {
-        let made = |from: &PortSpec, to: &PortSpec, side| match traffic.shape == Shape::default() {
-            true => template(from, to.mac, traffic, side).map(Self::Plain),
-            false => mixed::template(from, to.mac, traffic, side).map(Self::Mixed),
+        let made = |from: &PortSpec, to: &PortSpec, side| {
+            if traffic.shape == Shape::default() {
+                template(from, to.mac, traffic, side).map(Self::Plain)
+            } else {
+                mixed::template(from, to.mac, traffic, side).map(Self::Mixed)
+            }
         };
         Ok([made(a, b, Side::A)?, made(b, a, Side::B)?])
     }

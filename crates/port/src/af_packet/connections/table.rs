@@ -59,9 +59,10 @@ impl Table {
     }
 
     pub(super) fn access(&mut self, note: bool) -> Access<'_> {
-        match note {
-            true => Access::Note(&mut self.0),
-            false => Access::Know(&self.0),
+        if note {
+            Access::Note(&mut self.0)
+        } else {
+            Access::Know(&self.0)
         }
     }
 }

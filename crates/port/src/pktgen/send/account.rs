@@ -129,9 +129,10 @@ fn refused(sent: &Sent, tally: &Tally, queued_out: u64, refusal: Refusal) -> Ref
 
 /// CPU time of pktgen's thread: what it calls idle is spent polling where waits are short.
 fn busy_us(tally: &Tally, delay_ns: u64) -> u64 {
-    match delay_ns < POLLS_BELOW_NS {
-        true => tally.elapsed_us,
-        false => tally.elapsed_us.saturating_sub(tally.idle_us),
+    if delay_ns < POLLS_BELOW_NS {
+        tally.elapsed_us
+    } else {
+        tally.elapsed_us.saturating_sub(tally.idle_us)
     }
 }
 
