@@ -104,6 +104,8 @@ test)
     done
     have chromium-browser || have google-chrome || wish chromium "pages will not be tried in a browser" have chromium
     wish libvirt-daemon-driver-qemu "$some" there '/usr/lib/*/libvirt/connection-driver/libvirt_driver_qemu.so'
+    # Debian 13's buildah does not begin without it.
+    wish netavark "$some" there /usr/lib/podman/netavark
     wish postgresql "runs will not be kept on a server" there '/usr/lib/postgresql/*/bin/initdb'
     ;;
 release)

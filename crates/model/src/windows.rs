@@ -13,7 +13,7 @@ pub const SLOT_NS: u64 = 1 << 23;
 /// A trial of a second judges the worst moment of the machine in that second; a window of 50 ms
 /// judges the path in most of them. A load meets its goal when more than half of its windows do:
 /// RFC 9971's exceed ratio of one half, with the window as the trial. Slots in which a CPU of the path
-/// stood still are in no window: they are set apart by time, never by what was lost in them.
+/// stood still are in no window, unless there are no others: they are set apart by time, never by what was lost in them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Windows {
     /// Length of each window, in seconds.
@@ -25,6 +25,10 @@ pub struct Windows {
     /// Time of sending that is in no window because a CPU of the path stood still, in seconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub apart_s: f64,
+    /// Not even one window was left, so these are of all the time: one within the goal says that the load is carried,
+    /// one beyond it says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
 }
 
 fn is_zero(seconds: &f64) -> bool {
@@ -53,20 +57,29 @@ impl Window {
 }
 
 impl Windows {
-    /// Windows of `many` of these slots of `slot_s` each, one behind the other; `None` is a slot that is set
+    /// Windows of `many` of these slots of `slot_s` each, one behind the other; each slot with whether it is set
     /// apart. What is left over at the end is in no window.
-    pub fn of_slots(slots: &[Option<Window>], many: usize, slot_s: f64) -> Self {
-        let clean: Vec<Window> = slots.iter().copied().flatten().collect();
+    pub fn of_slots(slots: &[(Window, bool)], many: usize, slot_s: f64) -> Self {
+        let many = many.max(1);
+        let clean: Vec<Window> = slots
+            .iter()
+            .filter(|slot| !slot.1)
+            .map(|slot| slot.0)
+            .collect();
+        let all: Vec<Window> = slots.iter().map(|slot| slot.0).collect();
+        let disturbed = clean.len() < many && clean.len() < all.len();
         let sum = |part: &[Window]| {
             let sum = |of: fn(&Window) -> u64| part.iter().map(of).sum::<u64>();
             (sum(|window| window.sent), sum(|window| window.lost))
         };
-        let (sent, lost) = clean.chunks_exact(many.max(1)).map(sum).unzip();
+        let judged = if disturbed { &all } else { &clean };
+        let (sent, lost) = judged.chunks_exact(many).map(sum).unzip();
         Self {
-            length_s: many.max(1) as f64 * slot_s,
+            length_s: many as f64 * slot_s,
             sent,
             lost,
-            apart_s: (slots.len() - clean.len()) as f64 * slot_s,
+            apart_s: (all.len() - clean.len()) as f64 * slot_s,
+            disturbed,
         }
     }
 
@@ -82,8 +95,11 @@ impl Windows {
     /// Share of the time that was not set apart.
     pub fn clean(&self) -> f64 {
         let judged_s = self.length_s * self.sent.len() as f64;
-        let all_s = judged_s + self.apart_s;
-        if all_s > 0.0 { judged_s / all_s } else { 1.0 }
+        match self.apart_s {
+            _ if self.disturbed => 0.0,
+            0.0 => 1.0,
+            apart_s => judged_s / (judged_s + apart_s),
+        }
     }
 
     /// Windows within `goal`, and windows beyond it.
@@ -121,6 +137,7 @@ impl Windows {
             sent: sums(&self.sent),
             lost: sums(&self.lost),
             apart_s: self.apart_s,
+            disturbed: self.disturbed,
         }
     }
 
@@ -148,6 +165,7 @@ mod tests {
             sent: vec![100; 7],
             lost: vec![1, 0, 0, 0, 5, 0, 9],
             apart_s: 0.0,
+            disturbed: false,
         };
         let merged = slots.merged(0.0301);
         assert_eq!((merged.sent, merged.lost), (vec![300; 2], vec![1, 5]));
@@ -164,6 +182,7 @@ mod tests {
             sent: vec![10_000, 10_000, 0, 10_000, 10_000],
             lost: vec![0, 1, 0, 2, 5_000],
             apart_s: 0.0,
+            disturbed: false,
         };
         assert_eq!(windows.judged(1e-4), (2, 2));
         assert_eq!(windows.judged(0.0), (1, 3));

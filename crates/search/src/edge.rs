@@ -68,7 +68,7 @@ const ANEW: u32 = 3;
 const LOWEST: f64 = 0.02;
 /// The next load after one that could not be offered, as a share of it, and how many such loads a
 /// search puts up with.
-const SKIPPED: f64 = 0.9;
+const SKIPPED: f64 = 0.8;
 const SKIPS: u32 = 4;
 /// How far the result may lie above the highest load that was seen to be carried.
 const BEYOND_CARRIED: f64 = 1.01;

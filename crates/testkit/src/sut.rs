@@ -306,6 +306,10 @@ impl Sut {
                 Validity::LoadMissed {
                     why: format!("offered {offered} of {load}"),
                 }
+            } else if windows.as_ref().is_some_and(|windows| windows.disturbed) {
+                Validity::Stalled {
+                    why: "CPUs stood still all the time".to_owned(),
+                }
             } else {
                 Validity::Valid
             },
@@ -347,11 +351,11 @@ impl Sut {
         let length = (window.as_secs_f64() / SLOT_S - 1e-9).ceil().max(1.0) as usize;
         let whole = slots.get(1..slots.len() - 1).unwrap_or_default();
         let judged = |slot: &Slot| {
-            let is_apart = slot.apart && self.notes_stalls;
-            (!is_apart).then_some(Window {
+            let window = Window {
                 sent: slot.sent.round() as u64,
                 lost: slot.lost.round() as u64,
-            })
+            };
+            (window, slot.apart && self.notes_stalls)
         };
         let judged: Vec<_> = whole.iter().map(judged).collect();
         let windows = Windows::of_slots(&judged, length, SLOT_S);

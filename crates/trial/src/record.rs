@@ -129,9 +129,8 @@ pub(crate) fn set_apart(record: &mut TrialRecord, stalls: StallReport) {
 /// Nothing can be said of a trial whose CPUs were taken away so often that no window is left.
 pub(crate) fn without_window(record: &mut TrialRecord) {
     let windows = record.windows.as_ref();
-    let is_left = windows.is_none_or(|windows| windows.apart_s == 0.0 || !windows.sent.is_empty());
-    if !is_left && record.validity.is_valid() {
-        let why = "CPUs of the path were taken away so often that no window is left".to_owned();
+    if windows.is_some_and(|windows| windows.disturbed) && record.validity.is_valid() {
+        let why = "CPUs of the path were taken away too often for one window".to_owned();
         record.validity = Validity::Stalled { why };
     }
 }

@@ -32,10 +32,11 @@ pub(crate) fn of(
         let is_apart = apart
             .iter()
             .any(|span| span.start < time.end && time.start < span.end);
-        (!is_apart).then_some(Window {
+        let window = Window {
             sent: part.sent,
             lost: part.lost,
-        })
+        };
+        (window, is_apart)
     };
     let judged: Vec<_> = (slots.first..).zip(&slots.parts).map(judged).collect();
     Some(Windows::of_slots(&judged, many, slots.length.as_secs_f64()))
@@ -123,8 +124,10 @@ mod tests {
         let windows = of(&slots(&PARTS), &apart, Duration::from_millis(16), &all).unwrap();
         assert_eq!((windows.sent, windows.lost), (vec![5, 11], vec![1, 10]));
         assert!((windows.apart_s - 0.024).abs() < 1e-9);
-        // None is left: nothing can be judged, and that is known.
+        assert!(!windows.disturbed);
+        // None is left: all are there, and that is known.
         let windows = of(&slots(&PARTS), &[ms(0, 500)], SLOT, &all).unwrap();
-        assert_eq!((windows.sent.len(), windows.apart_s), (0, 0.056));
+        assert_eq!((windows.sent.len(), windows.apart_s), (7, 0.056));
+        assert!(windows.disturbed && windows.clean() == 0.0);
     }
 }

@@ -172,7 +172,8 @@ fn without_timers(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(without_timers),
         Value::Object(map) => {
-            map.retain(|key, _| !key.ends_with("timer"));
+            // iproute2 from 6.10 on also says how many addresses a bridge has learned.
+            map.retain(|key, _| !key.ends_with("timer") && key != "fdb_n_learned");
             map.values_mut().for_each(without_timers);
         }
         _ => {}

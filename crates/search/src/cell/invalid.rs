@@ -4,7 +4,7 @@ use nicety_model::counted::plural;
 use nicety_model::note::SearchNote;
 use nicety_model::{Fps, TrialRecord, Validity};
 
-use super::record::{contended, is_all_apart};
+use super::record::contended;
 use super::{Cell, Stage, Step};
 use crate::verdict::OTHERS_LIMIT;
 
@@ -47,7 +47,10 @@ impl Cell {
         if self.stage == Stage::WarmUp && !broken {
             // The warm-up's load is that of the search's first trial, which is its second try.
             // Overload tells what the path forwards even if it was less than intended.
-            let overload = matches!(record.validity, Validity::LoadMissed { .. });
+            let overload = matches!(
+                record.validity,
+                Validity::LoadMissed { .. } | Validity::Stalled { .. }
+            );
             self.warmed_up(overload.then_some(record));
             self.tries = u32::from(self.next().is_some_and(|next| next.load == step.load));
             return;
@@ -67,7 +70,7 @@ impl Cell {
         let stalled = matches!(record.validity, Validity::Stalled { .. });
         let disturbed = stalled || step.load.0 <= self.reached && !at_its_best;
         self.tries = 0;
-        let taken = contended(record) || is_all_apart(record);
+        let taken = contended(record) || self.is_all_apart(record);
         if self.stage == Stage::Search && self.by_windows() && taken {
             self.given_up.push(step.load.0);
             self.search.skip();

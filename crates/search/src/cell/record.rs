@@ -79,7 +79,7 @@ impl Cell {
         match record.validity {
             // Whatever was set apart: nothing was lost that the goal does not allow.
             Validity::Stalled { .. } if raw <= self.plan.settings.loss_ratio => true,
-            Validity::Stalled { .. } => self.by_windows() && !is_all_apart(record),
+            Validity::Stalled { .. } => self.by_windows() && !self.is_all_apart(record),
             Validity::LoadMissed { .. } => {
                 self.by_windows() && self.is_sought() && self.tells(record)
             }
@@ -99,7 +99,7 @@ impl Cell {
     /// was not lost is carried. Only where others had the CPUs loss is theirs.
     fn tells(&self, record: &TrialRecord) -> bool {
         let windows = record.windows.as_ref();
-        if is_all_apart(record) {
+        if self.is_all_apart(record) {
             return record.frames.loss_ratio().0 <= self.plan.settings.loss_ratio;
         }
         if windows.is_some_and(|windows| enough_offered(record, windows)) {
@@ -107,6 +107,12 @@ impl Cell {
         }
         let nearly = record.pacing.offered_fps >= OFFERED_ENOUGH * record.load_fps;
         nearly || self.meets(record) == contended(record)
+    }
+
+    /// Whether a trial says nothing because CPUs of the path were taken away all the time.
+    pub(super) fn is_all_apart(&self, record: &TrialRecord) -> bool {
+        let disturbed = |windows: &Windows| windows.disturbed;
+        record.windows.as_ref().is_some_and(disturbed) && self.windows(record).is_none()
     }
 
     /// Observations of a trial for the search, one per goal.
@@ -191,10 +197,14 @@ fn offered(windows: &Windows, least: f64) -> f64 {
     sent.iter().sum::<f64>() / (sent.len().max(1) as f64 * windows.length_s)
 }
 
-/// Windows within a goal and beyond it.
+/// Windows within a goal and beyond it. Of disturbed ones most must be within it, and the others do not count.
 fn judged(record: &TrialRecord, windows: &Windows, goal: f64) -> Option<(u32, u32)> {
-    let judged = windows.judged_from(least_judged(record, windows), goal);
-    (judged != (0, 0)).then_some(judged)
+    let (good, bad) = windows.judged_from(least_judged(record, windows), goal);
+    if windows.disturbed {
+        (good > bad).then_some((good, 0))
+    } else {
+        (good + bad > 0).then_some((good, bad))
+    }
 }
 
 /// Windows that lost exactly one frame.
@@ -218,12 +228,6 @@ fn least(record: &TrialRecord, windows: &Windows) -> f64 {
 
 fn directions(record: &TrialRecord) -> u32 {
     record.streams.len().max(1) as u32
-}
-
-/// Whether no window is left to judge by, because CPUs of the path stood still.
-pub(super) fn is_all_apart(record: &TrialRecord) -> bool {
-    let windows = record.windows.as_ref();
-    windows.is_some_and(|windows| windows.apart_s > 0.0 && windows.iter().next().is_none())
 }
 
 /// Whether the load was offered in enough windows to judge by them alone.

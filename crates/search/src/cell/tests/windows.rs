@@ -109,6 +109,46 @@ fn what_stopped_cpus_lose_is_a_bound() {
     assert_eq!(none.notes.first(), Some(&SearchNote::CpusTaken.into()));
 }
 
+/// Not one window without a stall: those within the goal make a bound, the others say nothing.
+#[test]
+fn a_machine_that_is_disturbed_all_the_time_gives_a_bound() {
+    let found = |beyond: f64| {
+        let mut cell = Cell::new(plan(Preset::Robust)).unwrap();
+        run(&mut cell, &mut Sut::new(clean(), 1), |record| {
+            let Some(windows) = &mut record.windows else {
+                return;
+            };
+            windows.disturbed = true;
+            if record.load_fps > beyond {
+                for (sent, lost) in windows.sent.iter().zip(&mut windows.lost) {
+                    *lost = (*lost).max(sent / 50);
+                }
+            }
+            record.frames.lost = windows.lost.iter().sum();
+            record.stalls = Some(StallReport {
+                frames: record.frames.sent,
+                lost: record.frames.lost,
+                ..StallReport::default()
+            });
+            record.validity = Validity::Stalled {
+                why: "CPUs stood still".to_owned(),
+            };
+        });
+        cell.finish(context())
+    };
+    let bound = found(6e5);
+    assert_eq!(bound.verdict, Verdict::Bound, "{:?}", bound.notes);
+    assert!(
+        bound
+            .throughput_fps
+            .is_some_and(|fps| (4e5..=6.1e5).contains(&fps))
+    );
+    assert_eq!(
+        found(0.0).notes.first(),
+        Some(&SearchNote::CpusTaken.into())
+    );
+}
+
 /// Close to what it forwards under overload a path has given out by itself, whatever stalls had lost beside.
 #[test]
 fn what_is_near_the_capacity_is_no_bound() {
