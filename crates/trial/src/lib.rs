@@ -360,7 +360,7 @@ impl<'a> Trials<'a> {
         if let Some(window) = spec.window {
             let apart = if watched.is_some() && stalls.is_none() {
                 // More often than can be noted.
-                vec![0..u64::MAX]
+                std::iter::once(0..u64::MAX).collect()
             } else {
                 stalls::spans(stalls.unwrap_or_default(), &self.path_cpus)
             };

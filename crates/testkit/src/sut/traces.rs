@@ -11,24 +11,22 @@ pub type Gaps = &'static [(f64, f64)];
 /// Records by name: Linux 6.18, at a busy and at a calm hour, and beside two compilers at nice 0 with the thread at
 /// SCHED_FIFO and at nice −20.
 pub fn traces() -> [(&'static str, Gaps); 4] {
-    static TRACES: LazyLock<[(&str, Vec<(f64, f64)>); 4]> = LazyLock::new(|| {
+    static TRACES: LazyLock<[Vec<(f64, f64)>; 4]> = LazyLock::new(|| {
         [
-            ("idle", include_str!("../../data/stalls/idle-vm-1.csv")),
-            ("calm", include_str!("../../data/stalls/idle-vm-2-calm.csv")),
-            (
-                "fifo",
-                include_str!("../../data/stalls/beside-two-compilers-fifo.csv"),
-            ),
-            (
-                "nice-20",
-                include_str!("../../data/stalls/beside-two-compilers-nice-20.csv"),
-            ),
+            include_str!("../../data/stalls/idle-vm-1.csv"),
+            include_str!("../../data/stalls/idle-vm-2-calm.csv"),
+            include_str!("../../data/stalls/beside-two-compilers-fifo.csv"),
+            include_str!("../../data/stalls/beside-two-compilers-nice-20.csv"),
         ]
-        .map(|(name, text)| (name, text.lines().filter_map(gap).collect()))
+        .map(|text| text.lines().filter_map(gap).collect())
     });
-    TRACES
-        .each_ref()
-        .map(|(name, gaps)| (*name, gaps.as_slice()))
+    let [idle, calm, fifo, nice] = TRACES.each_ref().map(Vec::as_slice);
+    [
+        ("idle", idle),
+        ("calm", calm),
+        ("fifo", fifo),
+        ("nice-20", nice),
+    ]
 }
 
 /// A line: beginning and length in microseconds.
