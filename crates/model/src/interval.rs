@@ -57,7 +57,7 @@ pub struct Interval {
     pub frames: FrameCounts,
     /// Of the lost frames, those that say nothing about the path: a CPU stood still, or the tester itself dropped
     /// them.
-    #[serde(skip_serializing_if = "is_zero", default)]
+    #[serde(skip_serializing_if = "crate::is_default", default)]
     pub set_apart: u64,
     /// Whether the load was as intended and every frame that reached the tester was counted.
     pub validity: Validity,
@@ -202,7 +202,7 @@ pub struct LoadSummary {
     /// Frames over all intervals and directions.
     pub frames: FrameCounts,
     /// Of the lost frames, those that say nothing about the path.
-    #[serde(skip_serializing_if = "is_zero", default)]
+    #[serde(skip_serializing_if = "crate::is_default", default)]
     pub set_apart: u64,
     /// Lost frames, without those set apart, over sent frames.
     pub loss_ratio: f64,
@@ -227,7 +227,7 @@ pub struct LoadSummary {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub gaps: Vec<Gap>,
     /// Gaps, those that are not listed among them.
-    #[serde(skip_serializing_if = "is_zero", default)]
+    #[serde(skip_serializing_if = "crate::is_default", default)]
     pub gap_count: u64,
     /// Length of all gaps in seconds.
     #[serde(skip_serializing_if = "is_none", default)]
@@ -236,7 +236,7 @@ pub struct LoadSummary {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub flows: Vec<FlowFrames>,
     /// Flows with loss.
-    #[serde(skip_serializing_if = "is_zero", default)]
+    #[serde(skip_serializing_if = "crate::is_default", default)]
     pub lossy_flows: u64,
     /// What a reader should know.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -281,10 +281,6 @@ impl LoadSummary {
     pub fn lost(&self) -> u64 {
         self.frames.lost.saturating_sub(self.set_apart)
     }
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 fn is_none(seconds: &f64) -> bool {

@@ -117,3 +117,8 @@ pub use windows::{Window, Windows};
 
 /// Version of every JSON object nicety writes; raised when a key changes meaning or goes away.
 pub const SCHEMA: u32 = 1;
+
+/// Whether a value of a JSON object is left out because it says no more than its absence.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -20,7 +20,7 @@ pub struct PacingReport {
     /// Longest single move, in seconds.
     pub slip_max_s: f64,
     /// Rests: pauses the sender made on purpose, so that the hypervisor makes none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub rests: u32,
     /// Sum of the rests, in seconds; part of `sending_s`.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -31,10 +31,6 @@ pub struct PacingReport {
     pub late_max_us: f64,
     /// Frames the tester's own interface or socket refused and that were given up: never sent.
     pub refused: u64,
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 fn is_none(seconds: &f64) -> bool {

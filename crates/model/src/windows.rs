@@ -23,16 +23,12 @@ pub struct Windows {
     /// Of these, frames that never arrived; as many numbers as in `sent`.
     pub lost: Vec<u64>,
     /// Time of sending that is in no window because a CPU of the path stood still, in seconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub apart_s: f64,
     /// Not even one window was left, so these are of all the time: one within the goal says that the load is carried,
     /// one beyond it says nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub disturbed: bool,
-}
-
-fn is_zero(seconds: &f64) -> bool {
-    *seconds == 0.0
 }
 
 /// Frames of one window.

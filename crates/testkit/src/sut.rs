@@ -15,7 +15,8 @@ use nicety_model::{
 
 use busy::State;
 pub use busy::{Busy, SLOT_S};
-pub use traces::{Gaps, traces};
+pub use traces::Gaps;
+use traces::traces;
 
 /// How a simulated path answers load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -499,7 +500,7 @@ pub fn recorded_paths() -> [(&'static str, Path); 7] {
             ..Busy::quiet(1e6, ring)
         })
     };
-    let [idle, calm, fifo, nice] = traces().map(|(_, gaps)| gaps);
+    let [idle, calm, fifo, nice] = traces();
     [
         ("idle", path(idle, 256.0, 0)),
         ("calm", path(calm, 256.0, 0)),

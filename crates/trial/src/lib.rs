@@ -358,12 +358,9 @@ impl<'a> Trials<'a> {
             record::set_apart(&mut record, report);
         }
         if let Some(window) = spec.window {
-            let apart = if watched.is_some() && stalls.is_none() {
-                // More often than can be noted.
-                std::iter::once(0..u64::MAX).collect()
-            } else {
-                stalls::spans(stalls.unwrap_or_default(), &self.path_cpus)
-            };
+            let apart = watched.as_ref().map_or_else(Vec::new, |noted| {
+                stalls::apart(noted.as_deref(), &self.path_cpus)
+            });
             let slots = self.engine.slots();
             record.windows = slots.and_then(|s| windows::of(&s, &apart, window, &record.frames));
             record::without_window(&mut record);

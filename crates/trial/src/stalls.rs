@@ -1,5 +1,6 @@
 //! Which frames of a trial say nothing about the path, because a CPU stood still.
 
+use std::iter;
 use std::ops::Range;
 
 use nicety_model::{PacingReport, StallReport};
@@ -48,9 +49,15 @@ pub fn span(stall: &Stall) -> Range<u64> {
 }
 
 /// The spans of those stalls that are the path's, where its CPUs are known.
-pub(crate) fn spans(stalls: &[Stall], path_cpus: &[u32]) -> Vec<Range<u64>> {
+fn spans(stalls: &[Stall], path_cpus: &[u32]) -> Vec<Range<u64>> {
     let of_path = |stall: &&Stall| path_cpus.is_empty() || path_cpus.contains(&stall.cpu);
     stalls.iter().filter(of_path).map(span).collect()
+}
+
+/// The time that says nothing about the path: all of it where stalls came more often than can be noted.
+pub(crate) fn apart(noted: Option<&[Stall]>, path_cpus: &[u32]) -> Vec<Range<u64>> {
+    let always = || iter::once(0..u64::MAX).collect();
+    noted.map_or_else(always, |stalls| spans(stalls, path_cpus))
 }
 
 /// Why nothing can be said of a trial, if that is so.

@@ -129,7 +129,7 @@ fn edge(clock: &mut Clock<'_>, known: Option<f64>) -> f64 {
             wall: request.duration,
             loss_ratio: nicety_model::LossRatio(0.0),
             single: None,
-            windows: Some((good, bad)).filter(|windows| *windows != (0, 0)),
+            windows: Some((good, bad)),
             forwarding,
         });
     }

@@ -107,9 +107,8 @@ impl State {
                 at = end;
             }
             pieces.push((load - capacity, begin + SLOT_S - at));
-            let near = within(path.gaps, begin - AFTER_S, begin + SLOT_S + BEFORE_S);
-            let apart =
-                standing > SEEN_S || near.into_iter().any(|(start, end)| end - start > SEEN_S);
+            let mut near = within(path.gaps, begin - AFTER_S, begin + SLOT_S + BEFORE_S);
+            let apart = standing > SEEN_S || near.any(|(start, end)| end - start > SEEN_S);
             for (rate, time) in pieces {
                 let level = queued + rate * time;
                 lost += (level - path.ring).max(0.0);

@@ -8,9 +8,9 @@ pub const TRACE_S: f64 = 30.0;
 /// Gaps of 0.1 ms and more, in seconds: when each began, and its length. In order of time.
 pub type Gaps = &'static [(f64, f64)];
 
-/// Records by name: Linux 6.18, at a busy and at a calm hour, and beside two compilers at nice 0 with the thread at
-/// SCHED_FIFO and at nice −20.
-pub fn traces() -> [(&'static str, Gaps); 4] {
+/// Linux 6.18: at a busy and at a calm hour, and beside two compilers at nice 0 with the thread at SCHED_FIFO and at
+/// nice −20.
+pub(super) fn traces() -> [Gaps; 4] {
     static TRACES: LazyLock<[Vec<(f64, f64)>; 4]> = LazyLock::new(|| {
         [
             include_str!("../../data/stalls/idle-vm-1.csv"),
@@ -20,13 +20,7 @@ pub fn traces() -> [(&'static str, Gaps); 4] {
         ]
         .map(|text| text.lines().filter_map(gap).collect())
     });
-    let [idle, calm, fifo, nice] = TRACES.each_ref().map(Vec::as_slice);
-    [
-        ("idle", idle),
-        ("calm", calm),
-        ("fifo", fifo),
-        ("nice-20", nice),
-    ]
+    TRACES.each_ref().map(Vec::as_slice)
 }
 
 /// A line: beginning and length in microseconds.
@@ -67,20 +61,20 @@ mod tests {
 
     #[test]
     fn records_are_in_order_and_repeated() {
-        for (name, gaps) in traces() {
-            assert!(gaps.len() > 100, "{name}");
+        for (place, gaps) in traces().into_iter().enumerate() {
+            assert!(gaps.len() > 100, "{place}");
             assert!(
                 gaps.windows(2)
                     .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0 + 1e-5),
-                "{name}"
+                "{place}"
             );
-            assert!(gaps.iter().all(|gap| gap.1 < LONGEST_S), "{name}");
+            assert!(gaps.iter().all(|gap| gap.1 < LONGEST_S), "{place}");
             let sum = |from: f64| {
                 within(gaps, from, from + 5.0)
                     .map(|(a, b)| b - a)
                     .sum::<f64>()
             };
-            assert!((sum(3.0) - sum(63.0)).abs() < 1e-9, "{name}");
+            assert!((sum(3.0) - sum(63.0)).abs() < 1e-9, "{place}");
         }
     }
 }
