@@ -38,10 +38,12 @@ unwritable() {
 unwritable /etc
 unwritable /sys
 [ "$mode" = set ] || unwritable /proc/sys
+profiles=/etc/tuned
+[ ! -d $profiles/profiles ] || profiles=$profiles/profiles
 mount -t tmpfs tuned /run
 mount -t tmpfs tuned /etc/tuned
-mkdir -p /run/tuned /etc/tuned/nicety
-cp "$work/profile" /etc/tuned/nicety/tuned.conf
+mkdir -p /run/tuned $profiles/nicety
+cp "$work/profile" $profiles/nicety/tuned.conf
 # Nothing but the profile: no values that change by themselves, no files of sysctl.d after it.
 printf '%s\n' 'daemon = 1' 'dynamic_tuning = 0' 'reapply_sysctl = 0' 'recommend_command = 0' \
     >/etc/tuned/tuned-main.conf

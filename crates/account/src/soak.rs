@@ -26,8 +26,9 @@ const ELSEWHERE: &str = "other places";
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
     sum: LoadSummary,
-    /// Offered load times the time it was offered for.
+    /// Offered load, and that asked for, times the time in which frames were sent.
     offered: f64,
+    asked: f64,
     alarmed: bool,
 }
 
@@ -52,6 +53,7 @@ impl Totals {
         sum.sending_s += interval.sending_s;
         sum.wall_s += interval.wall_s;
         self.offered += interval.offered_fps * interval.sending_s;
+        self.asked += interval.load_fps * interval.sending_s;
         sum.frames.add(&interval.frames);
         sum.set_apart += interval.set_apart;
         let several = interval.several();
@@ -130,6 +132,7 @@ impl Totals {
         LoadSummary {
             schema: SCHEMA,
             complete,
+            load_fps: ratio(self.asked, sum.sending_s),
             offered_fps: ratio(self.offered, sum.sending_s),
             loss_ratio: ratio(sum.lost() as f64, counted as f64),
             ..sum.clone()

@@ -24,6 +24,10 @@ pub use tuned::tuned;
 /// Where everything that is kept stands once more, for the boot unit and for the next `persist`.
 pub const KEPT: &str = "etc/nicety/tune.json";
 
+/// Folders of profiles that an administrator writes for tuned: since 2.23, and before (`USER_PROFILES_DIR` in
+/// tuned/consts.py).
+pub const TUNED_PROFILES: [&str; 2] = ["etc/tuned/profiles", "etc/tuned"];
+
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFile {
@@ -45,9 +49,12 @@ pub enum Layout {
 /// Files of nicety's that no longer belong: of `there`, all when nothing is to be kept.
 pub fn stale(mut there: Vec<PathBuf>, remove: bool, layout: Layout) -> Vec<PathBuf> {
     // A profile of tuned stands beside the files, not instead of them.
-    there.retain(|path| {
-        remove || layout == Layout::Files && !path.ends_with("etc/tuned/nicety/tuned.conf")
-    });
+    let tuned = |path: &PathBuf| {
+        TUNED_PROFILES
+            .iter()
+            .any(|of| path.ends_with(format!("{of}/nicety/tuned.conf")))
+    };
+    there.retain(|path| remove || layout == Layout::Files && !tuned(path));
     there
 }
 
@@ -137,6 +144,7 @@ mod tests {
         let there: Vec<PathBuf> = [
             "/etc/sysctl.d/99-nicety.conf",
             "/etc/tuned/nicety/tuned.conf",
+            "/etc/tuned/profiles/nicety/tuned.conf",
         ]
         .map(PathBuf::from)
         .into();
@@ -159,7 +167,7 @@ mod tests {
         ];
         let wanted = wanted(Path::new("/"), &files, there);
         let texts: Vec<&str> = wanted.values().map(String::as_str).collect();
-        assert_eq!(texts, ["x", "x", ""]);
+        assert_eq!(texts, ["x", "x", "", ""]);
         assert_eq!(
             after_files(&files),
             ["add /etc/nicety/a.xml to the domain with virsh edit"]
@@ -345,8 +353,8 @@ mod tests {
     #[test]
     fn a_profile_of_tuned_says_what_it_cannot_hold() {
         let (kept, _) = kept();
-        let (file, left) = tuned(&host(), &kept);
-        assert_eq!(file.path, "etc/tuned/nicety/tuned.conf");
+        let (file, left) = tuned(&host(), &kept, TUNED_PROFILES[0]);
+        assert_eq!(file.path, "etc/tuned/profiles/nicety/tuned.conf");
         for line in [
             "[main]\n",
             "[sysctl]\n",

@@ -8,7 +8,7 @@ use crate::frames::FrameCounts;
 use crate::latency::LatencySummary;
 use crate::loss::LossEntry;
 use crate::note::Note;
-use crate::trial::Validity;
+use crate::trial::{LOAD_TOLERANCE, Validity};
 
 /// Latencies in buckets whose width grows with them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -197,6 +197,9 @@ pub struct LoadSummary {
     pub wall_s: f64,
     /// Whether it went on for as long as was asked for.
     pub complete: bool,
+    /// Mean load per direction that was asked for while sending, in frames per second.
+    #[serde(default)]
+    pub load_fps: f64,
     /// Mean load per direction that was offered while sending, in frames per second.
     pub offered_fps: f64,
     /// Frames over all intervals and directions.
@@ -280,6 +283,12 @@ impl LoadSummary {
     /// Lost frames that say something about the path.
     pub fn lost(&self) -> u64 {
         self.frames.lost.saturating_sub(self.set_apart)
+    }
+
+    /// Share of the load that was offered, where it is too small for a load that was sent as asked for.
+    pub fn sent_share(&self) -> Option<f64> {
+        let enough = self.load_fps * (1.0 - LOAD_TOLERANCE);
+        (self.offered_fps < enough).then(|| self.offered_fps / self.load_fps)
     }
 }
 

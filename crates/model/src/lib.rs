@@ -109,7 +109,7 @@ pub use stalls::StallReport;
 pub use stats::Spread;
 pub use total::total;
 pub use traffic::{Popularity, Shape, Tags, Transport};
-pub use trial::{GuestFrames, Purpose, SizeFrames, TrialRecord, Validity};
+pub use trial::{GuestFrames, LOAD_TOLERANCE, Purpose, SizeFrames, TrialRecord, Validity};
 pub use units::{Fps, LossRatio};
 pub use verdict::Verdict;
 pub use waterfall::Waterfall;

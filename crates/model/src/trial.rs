@@ -49,6 +49,9 @@ pub enum Purpose {
     },
 }
 
+/// Largest share by which the offered load may stay below the intended one.
+pub const LOAD_TOLERANCE: f64 = 0.03;
+
 /// Whether a trial may be used by the search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "is")]

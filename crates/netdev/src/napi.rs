@@ -18,7 +18,9 @@ use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::ns_sysfs::NsSysfs;
+use crate::pid_namespace;
 use crate::raw::RawMessage;
+use crate::schedule;
 
 // include/uapi/linux/netdev.h
 const NETDEV_CMD_NAPI_GET: u8 = 11;
@@ -51,7 +53,7 @@ pub struct NapiThread {
 ///
 /// # Errors
 /// [`NetError::Unsupported`] when the kernel (before 5.12) or the driver has no threaded NAPI,
-/// [`NetError::NotFound`] when the threads cannot be seen (a process namespace hides them).
+/// an error of the threads that says what to do where a PID namespace hides them.
 pub fn make_threaded(
     ns: &NetNs,
     sysfs: &NsSysfs,
@@ -83,11 +85,12 @@ pub fn make_threaded(
             .collect(),
     };
     if threads.is_empty() {
-        return Err(NetError::new(
-            "find the NAPI threads of",
-            &link.name,
-            io::Error::from_raw_os_error(libc::ENOENT),
-        ));
+        let why = if pid_namespace::is_first() {
+            io::Error::from_raw_os_error(libc::ENOENT)
+        } else {
+            io::Error::other("this container hides the kernel's threads; start it with --pid=host")
+        };
+        return Err(NetError::new("find the NAPI threads of", &link.name, why));
     }
     // Queues get their numbers one after the other; their threads are made in any order.
     threads.sort_by_key(|thread| number(&thread.name));
@@ -114,23 +117,14 @@ pub fn pin(thread: &NapiThread, cpu: u32) -> Result<(), NetError> {
     Ok(())
 }
 
-/// Highest weight among ordinary threads.
-const NICE: i32 = -20;
-
-/// Gives a kernel thread the highest weight among ordinary threads.
-///
-/// Without threaded NAPI a driver's receive work runs in a softirq, which no program can interrupt. As
-/// a thread it shares its CPU with what wakes there; at this weight a program that never sleeps gets one
-/// part in 88 (`sched_prio_to_weight` in kernel/sched/core.c). Not a real-time thread: from those the
-/// kernel takes 50 ms of every second once they are always busy (`kernel.sched_rt_runtime_us`), and a path
-/// under overload is.
+/// Puts a kernel thread before ordinary threads. Without threaded NAPI a driver's receive work runs in a softirq,
+/// which no program can interrupt; as a thread it shares its CPU with what wakes there.
 ///
 /// # Errors
 /// [`NetError::NotPermitted`] without CAP_SYS_NICE in the initial user namespace.
 pub fn prefer(thread: &NapiThread) -> Result<(), NetError> {
     const OPERATION: &str = "raise the priority of kernel thread";
-    rustix::process::setpriority_process(pid(thread), NICE)
-        .map_err(|e| NetError::new(OPERATION, &thread.name, e))
+    schedule::prefer(pid(thread)).map_err(|e| NetError::new(OPERATION, &thread.name, e))
 }
 
 /// CPUs a kernel thread may run on.

@@ -74,8 +74,15 @@ fn judged(args: &LoadArgs, summary: &LoadSummary) -> Exit {
     }
 }
 
-/// What of that which was asked for makes the exit code 1.
+/// What makes the exit code 1: what was asked for, and a load that was not sent.
 fn failure(fail_on: &[LoadFailure], summary: &LoadSummary) -> Option<String> {
+    let share = || summary.sent_share();
+    asked_for(fail_on, summary)
+        .or_else(|| Some(format!("sent {} of the load", number::share(share()?))))
+}
+
+/// What of that which was asked for happened.
+fn asked_for(fail_on: &[LoadFailure], summary: &LoadSummary) -> Option<String> {
     let count = |what: LoadFailure| match what {
         LoadFailure::Loss => (summary.lost(), "frame was lost", "frames were lost", "loss"),
         LoadFailure::Gap => (summary.gap_count, "gap", "gaps", "gap"),
@@ -145,5 +152,9 @@ mod tests {
         assert_eq!(told, "2 frames were lost (--fail-on loss)");
         assert_eq!(failure(&[LoadFailure::Invalid], &summary), None);
         assert_eq!(failure(&[], &summary), None);
+        (summary.load_fps, summary.offered_fps) = (20e3, 19.5e3);
+        assert_eq!(failure(&[], &summary), None);
+        summary.offered_fps = 6.96e3;
+        assert_eq!(failure(&[], &summary).unwrap(), "sent 35 % of the load");
     }
 }

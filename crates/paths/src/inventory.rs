@@ -3,6 +3,7 @@
 
 pub(crate) mod functions;
 pub(crate) mod nics;
+pub(crate) mod session;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 /// Undoes what the directory of a killed nicety names. True when nothing is left to do.
 pub(crate) fn undo_left(dir: &Path) -> bool {
-    functions::undo_left(dir) && nics::undo_left(dir)
+    functions::undo_left(dir) && nics::undo_left(dir) && session::undo_left(dir)
 }
 
 /// Writes it down as `dir/name`; it is on disk afterwards.

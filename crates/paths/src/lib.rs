@@ -31,6 +31,7 @@ mod rig;
 pub mod routed;
 mod routes;
 mod run_dir;
+mod session;
 mod site;
 mod sriov;
 pub mod sub_interface;
@@ -64,6 +65,7 @@ pub use resettable::{Receipt, Resettable};
 pub use rig::{END_MACS, RigSpec};
 pub use routed::{RoutedPath, RoutedSpec, TableFacts, TrackingPath, TrackingSpec};
 pub use run_dir::sweep;
+pub use session::RaisedSession;
 pub use sub_interface::{SubInterfacePath, SubInterfaceSpec};
 pub use switch::{
     Datapath, DpdkSpec, NicsSpec, OvnPath, OvnSpec, OvsDpdkPath, OvsPath, OvsSpec, TestpmdNicsPath,

@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU64;
 
-use nicety_netdev::cpu_set;
-use rustix::process::setpriority_process;
+use nicety_host::cpu_share;
+use nicety_host::roots::{ProcRoot, SysRoot};
+use nicety_netdev::{cpu_set, schedule};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::monotonic_ns;
@@ -15,16 +16,14 @@ pub fn to_cpu(cpu: Option<u32>) -> bool {
     cpu.is_some_and(|cpu| cpu_set::pin(None, &[cpu]).is_ok())
 }
 
-/// Highest weight among ordinary threads. The worker must not be a real-time thread: it polls
-/// without end, and kernels with real-time groups (`CONFIG_RT_GROUP_SCHED`) take 50 ms of every
-/// second from such threads whoever else wants the CPU (`kernel.sched_rt_runtime_us`).
-const NICE: i32 = -20;
-
-/// Puts the calling thread before ordinary ones. Only root may; without it the schedule slips
-/// more often, and the report says so. Against programs of other sessions it does nothing where the
-/// kernel shares CPUs among sessions (`kernel.sched_autogroup_enabled`).
+/// Puts the calling thread before ordinary ones. Only root may; without it the schedule slips more often, and the
+/// report says so. Other sessions are another matter: see `nicety_paths::RaisedSession`. Where the kernel shares CPUs
+/// among control groups, only real-time threads come before those of other groups.
 pub fn prefer() {
-    let _ = setpriority_process(None, NICE);
+    let _ = schedule::prefer(None);
+    if cpu_share::in_control_group(&ProcRoot::live(), &SysRoot::live()) {
+        let _ = schedule::before_programs(None);
+    }
 }
 
 /// Lets the calling thread wake when it asked to: the kernel may be late by 50 µs otherwise

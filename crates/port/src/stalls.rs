@@ -9,7 +9,6 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::os::linux::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -17,6 +16,7 @@ use aya::maps::{HashMap, MapData};
 use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
 use aya::programs::{BtfTracePoint, PerfEvent};
 use aya::{Btf, Ebpf, EbpfLoader};
+use nicety_netdev::pid_namespace;
 
 use crate::xdp::mapping::Mapping;
 use crate::xdp::object::{self, lacks, map, program};
@@ -36,9 +36,6 @@ const STALL_WORDS: usize = 4;
 
 /// Kernel threads that do the path's work, by the beginning of their names.
 const PATH_WORK: [&str; 3] = ["napi/", "ksoftirqd/", "vhost-"];
-/// Inode of the first PID namespace (`PROC_PID_INIT_INO` in linux/proc_ns.h). In another one the
-/// numbers that the kernel knows cannot be read.
-const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// A CPU did nothing for tester or path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +69,8 @@ impl StallWatch {
 
     /// Notes timers that are `late_ns` late.
     fn noting(late_ns: u64, cpus: &[u32]) -> Result<Self, Unsupported> {
-        let namespace = std::fs::metadata("/proc/self/ns/pid").map(|file| file.st_ino());
-        let programs = u32::from(namespace.is_ok_and(|inode| inode == FIRST_PID_NAMESPACE));
+        // In another namespace the numbers that the kernel knows cannot be read.
+        let programs = u32::from(pid_namespace::is_first());
         let bytes = object::STALLS.ok_or(Unsupported::NotBuilt(object::MISSING))?;
         let mut loaded = EbpfLoader::new()
             .override_global("late_ns", &late_ns, true)
@@ -245,8 +242,7 @@ mod tests {
         child.wait().unwrap();
         watch.spare(&[]).unwrap();
         let forgotten = watch.ours.lock().unwrap().get(&child.id(), 0);
-        let namespace = std::fs::metadata("/proc/self/ns/pid").unwrap().st_ino();
-        if namespace == FIRST_PID_NAMESPACE {
+        if pid_namespace::is_first() {
             assert!(seen.iter().any(long), "{seen:?}");
         }
         assert!(known.is_ok() && forgotten.is_err());

@@ -28,6 +28,7 @@ pub fn sentences(summary: &LoadSummary) -> Vec<String> {
     let time = number::seconds(summary.sending_s);
     let lost = summary.lost();
     let mut all = Vec::new();
+    all.extend(summary.sent_share().map(|share| short_of(summary, share)));
     if summary.frames.sent == 0 {
         all.push("no frame was sent".to_owned());
     } else if lost == 0 {
@@ -62,6 +63,16 @@ pub fn sentences(summary: &LoadSummary) -> Vec<String> {
         ));
     }
     all
+}
+
+/// How much of the load was sent: `sent 35 % of the load: 6.96 k of 20.0 k frames/s`.
+fn short_of(summary: &LoadSummary, share: f64) -> String {
+    format!(
+        "sent {} of the load: {} of {}",
+        number::share(share),
+        number::short(summary.offered_fps),
+        number::frames_per_s(nicety_model::Fps(summary.load_fps))
+    )
 }
 
 /// When frames were lost.
@@ -136,9 +147,10 @@ impl Report for Soaked {
                 number::seconds(head.for_s)
             )
         };
-        doc.answer = vec![vec![format!("{}{ended}", load(head))]];
-        doc.answer
-            .extend(sentences(summary).into_iter().map(|one| vec![one]));
+        let asked = summary.sent_share().is_none().then(|| load(head));
+        let mut lines: Vec<String> = asked.into_iter().chain(sentences(summary)).collect();
+        lines[0] += &ended;
+        doc.answer = lines.into_iter().map(|line| vec![line]).collect();
         doc.main("soak", "Soak", vec![Block::Table(totals(summary))]);
         let tables = [ledger(summary), losses(summary), gaps(&summary.gaps)];
         let tables = tables.into_iter().flatten().map(Block::Table);

@@ -1,6 +1,6 @@
 //! Which engine measures what: chosen once per size and direction, on the path itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_host::placement::Placement;
 use nicety_model::note::{MachineNote, Refused};
@@ -18,6 +18,7 @@ use crate::event::Observer;
 use crate::links;
 use crate::setup;
 use crate::setup_error::SetupError;
+use crate::through;
 
 /// An engine on two ports.
 pub struct Opened {
@@ -67,6 +68,8 @@ pub struct Engines {
     taken: BTreeMap<LimitKey, EngineName>,
     /// Engines that were tried, and why they do not work; `None` for those that do.
     tried: BTreeMap<Tried, Option<String>>,
+    /// Ports of existing paths that were waited for; `None` where nobody waits.
+    waited: Option<BTreeSet<[String; 2]>>,
 }
 
 impl Engines {
@@ -78,7 +81,15 @@ impl Engines {
             mark: nicety_port::run_mark(),
             taken: BTreeMap::new(),
             tried: BTreeMap::new(),
+            waited: None,
         }
+    }
+
+    /// Has an existing path waited for, once, until frames come through.
+    #[must_use]
+    pub fn waiting(mut self) -> Self {
+        self.waited = Some(BTreeSet::new());
+        self
     }
 
     /// Why a cell cannot be measured with the engine that was asked for.
@@ -242,6 +253,13 @@ impl Engines {
             &self.stop,
             observer,
         )?;
+        let names = ports.map(|port| port.name.clone());
+        let waits = self.waited.as_mut().filter(|_| path.facts().existing_ports);
+        if let Some(waited) = waits.filter(|waited| !waited.contains(&names)) {
+            let names_of = ports.map(|port| port.name.as_str());
+            through::wait(engine.as_mut(), names_of, &self.stop, observer)?;
+            waited.insert(names);
+        }
         let key = Tried::on(path, traffic, name);
         if name != EngineName::AfPacket && !self.tried.contains_key(&key) {
             self_check(engine.as_mut(), &self.stop)?;

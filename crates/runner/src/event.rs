@@ -94,6 +94,13 @@ pub enum Stage<'a> {
         /// Longest wait.
         at_most: Duration,
     },
+    /// A frame is waited for that comes through an existing path.
+    Through {
+        /// Its ports.
+        ports: [&'a str; 2],
+        /// Longest wait.
+        at_most: Duration,
+    },
     /// Something is tried to see whether it works here.
     Trying(Area, &'a str),
     /// A kernel is booted to see whether KVM works. A run is told once, `probe` every 20 ms.

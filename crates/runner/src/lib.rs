@@ -18,6 +18,7 @@ mod guests;
 mod links;
 mod machine;
 mod paths;
+mod priority;
 pub mod probe;
 mod record;
 pub mod request;
@@ -31,6 +32,7 @@ mod sockets;
 mod stamps;
 pub mod stateful;
 mod tester_limit;
+mod through;
 pub mod trace;
 
 pub use ending::Ending;

@@ -3,11 +3,13 @@
 use nicety_host::placement::Placement;
 use nicety_model::Note;
 use nicety_model::note::{MachineNote, RestTimes, RestTried};
-use nicety_paths::Path;
+use nicety_paths::{Path, RaisedSession};
 use nicety_port::stalls::StallWatch;
 use nicety_port::stillness::{RestChoice, Stillness, choose_rest};
 use nicety_port::{Engine, Rest, Stop};
 use nicety_trial::Trials;
+
+use crate::priority;
 
 /// The machine as a run uses it.
 #[derive(Debug)]
@@ -20,14 +22,17 @@ pub struct Machine {
     /// Notes when one of these CPUs stands still, or works for others; absent on a physical machine, where a CPU that
     /// does is a property of the path, and where watching is not possible.
     stalls: Option<StallWatch>,
+    /// Puts other sessions behind this one.
+    _raised: Option<RaisedSession>,
 }
 
 impl Machine {
     /// Watches the CPUs of `placement` where a hypervisor may stop them; why that is not possible, if
     /// it is not. Where they are all that a virtual machine has, it is measured first which rests the
     /// senders need, for 2 s at most: nothing else runs meanwhile, and `stop` is seen after each of
-    /// three parts.
-    pub fn new(placement: Placement, stop: &Stop) -> (Self, Option<Note>) {
+    /// three parts. Tester and path come before other programs as long as it lives. What to know comes with it.
+    pub fn new(placement: Placement, stop: &Stop) -> (Self, Vec<Note>) {
+        let (raised, priority) = priority::raise();
         let tester: Vec<u32> = placement.tester.iter().map(|worker| worker.cpu).collect();
         let rests = placement
             .rests
@@ -38,8 +43,10 @@ impl Machine {
             placement,
             rests,
             stalls,
+            _raised: raised,
         };
-        (machine, note)
+        let notes = priority.map(Note::from).into_iter().chain(note);
+        (machine, notes.collect())
     }
 
     /// Rests of the senders in trials that keep the path's CPUs busy.

@@ -129,7 +129,7 @@ impl Session {
             bench: Bench {
                 machine,
                 paths: Paths::new(guests, sizes.max()),
-                engines: Engines::new(engine, stop.clone()),
+                engines: Engines::new(engine, stop.clone()).waiting(),
                 stamps,
                 stop: stop.clone(),
             },

@@ -18,7 +18,7 @@ use nicety_host::placement::Placement;
 use nicety_host::roots::{ProcRoot, Roots};
 use nicety_model::run::Naming;
 use nicety_model::stateful::{EntryState, Setback, StatefulReport, TableFacts, TableStage};
-use nicety_model::{CellKey, EngineChoice, EngineName, Fps, PathSpec, Plan, SCHEMA, Shape};
+use nicety_model::{CellKey, EngineChoice, EngineName, Fps, Note, PathSpec, Plan, SCHEMA, Shape};
 use nicety_netdev::conntrack::Conntrack;
 use nicety_packet::Tuples;
 use nicety_packet::connection::addresses_needed;
@@ -29,7 +29,7 @@ use nicety_port::af_packet::connections::{ConnectionFrames, Connections};
 
 use crate::error::RunError;
 use crate::setup_error::SetupError;
-use crate::{builder, machine, setup};
+use crate::{builder, machine, priority, setup};
 
 use bench::Bench;
 use stalls::Watch;
@@ -200,8 +200,10 @@ impl Stateful {
             ..self.report.table
         };
         let table = Conntrack::open(path.router()).map_err(SetupError::from)?;
+        let (_raised, priority) = priority::raise();
         let (stalls, unwatched) = machine::watch(&self.placement);
-        self.report.notes.extend(unwatched);
+        let notes = priority.map(Note::from).into_iter().chain(unwatched);
+        self.report.notes.extend(notes);
         let bench = Bench {
             engine,
             table: Arc::new(table),

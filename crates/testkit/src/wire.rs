@@ -18,10 +18,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nicety_model::FrameSize;
 use nicety_netdev::link::Links;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::sysctl;
+use nicety_packet::{CheckCorruption, Expect, Seen};
 use nicety_paths::counters::{InterfaceCounters, PathCounters};
 use nicety_paths::{Coupling, Path, PathFacts, PathPort};
 
@@ -95,7 +97,7 @@ impl Wire {
             .name("wire".to_owned())
             .spawn(move || {
                 // A tester of high priority would keep it from its CPU otherwise. Only root may.
-                let _ = nicety_host::sched::before_programs(0);
+                let _ = nicety_netdev::schedule::before_programs(None);
                 carry(&taps, &ours, &ending, &paused);
             })?;
         Ok(Self {
@@ -188,7 +190,12 @@ fn carry(taps: &[File; 2], ways: &[Mutex<Way>; 2], end: &AtomicBool, pause_us: &
                 let Ok(length) = (&taps[from]).read(&mut buffer) else {
                     break;
                 };
-                way.carry(&mut buffer[..length], |frame| write(&taps[1 - from], frame));
+                let frame = &mut buffer[..length];
+                if is_learning(frame) {
+                    write(&taps[1 - from], frame);
+                } else {
+                    way.carry(frame, |frame| write(&taps[1 - from], frame));
+                }
                 carried += 1;
             }
         }
@@ -196,6 +203,16 @@ fn carry(taps: &[File; 2], ways: &[Mutex<Way>; 2], end: &AtomicBool, pause_us: &
             tap::wait([&taps[0], &taps[1]], LOOK_MS);
         }
     }
+}
+
+/// Whether it is a learning frame, which belongs to no trial: nothing happens to those, and they are not counted.
+fn is_learning(frame: &[u8]) -> bool {
+    let tagged = frame.get(12..14) == Some(&[0x81, 0x00]);
+    // With the FCS that the tap leaves out.
+    let size = u16::try_from(frame.len() + 4).ok();
+    let size = size.and_then(|bytes| FrameSize::new(bytes).ok());
+    let seen = size.map(|size| Expect::new(size, tagged).classify(frame, CheckCorruption::Headers));
+    seen == Some(Seen::Learning)
 }
 
 /// Hands a frame to the port, which takes it whole or not at all.

@@ -48,7 +48,7 @@ impl Trials<'_> {
             Some(fates) => fates.begin(order.trial, order.frames()).map(|()| true),
             None => return,
         };
-        let sent = self.send(&order, stop);
+        let sent = self.engine.trial(&order, stop);
         let noted = self.noted(begun);
         if let (Ok(_), Some(Ok(noting)), Some(arrivals)) = (sent, noted, self.engine.arrivals()) {
             let tally = tally(&tallies(&arrivals, &noting));

@@ -35,9 +35,13 @@ use nicety_port::stalls::StallWatch;
 use nicety_port::{Arrivals, Engine, EngineReport, LostFrame, PortError, Rest, Stop, TrialOrder};
 
 pub use inside::{Following, Noted};
-pub use record::{FRAMES_TOLERANCE, LOAD_TOLERANCE};
+pub use record::FRAMES_TOLERANCE;
 pub use stalls::span as stall_span;
 
+/// A switch remembers addresses for so long at least.
+const LEARNED_FOR: Duration = Duration::from_secs(10);
+/// Time for learning frames to pass.
+const PASSING: Duration = Duration::from_millis(20);
 /// Looks at the distance of tester and path before a trial, and the pause between two.
 const LOOKS: u32 = 40;
 const LOOK: Duration = Duration::from_millis(50);
@@ -122,9 +126,10 @@ pub struct Trials<'a> {
     hops: Option<&'a mut Hops>,
     /// The tester's own receipt is known to `fates`.
     receipt: bool,
-    learned: bool,
     /// A trial that is stopped early counts as far as it went.
     parts: bool,
+    /// When learning frames were sent last.
+    learned: Option<Duration>,
     /// The numbers that arrive are kept in every trial.
     numbers: bool,
     histogram: LatencyHistogram,
@@ -156,8 +161,8 @@ impl<'a> Trials<'a> {
             fates: None,
             hops: None,
             receipt: false,
-            learned: false,
             parts: false,
+            learned: None,
             numbers: false,
             histogram: LatencyHistogram::default(),
             counter: first,
@@ -264,6 +269,11 @@ impl<'a> Trials<'a> {
         if spec.purpose == Purpose::Reset {
             return self.reset(spec, stop);
         }
+        let started = nicety_host::clock::unix_time();
+        let start = nicety_host::clock::monotonic();
+        if let Err(error) = self.learn() {
+            return Ok(record::broken(spec, started, start, error.to_string()));
+        }
         let of = match spec.purpose {
             Purpose::Fate { of } => Some(of),
             _ => None,
@@ -289,8 +299,6 @@ impl<'a> Trials<'a> {
             catch_up: overload(spec.purpose),
             numbers: noting || self.numbers || spec.then.is_some(),
         };
-        let started = nicety_host::clock::unix_time();
-        let start = nicety_host::clock::monotonic();
         if spec.then.is_some() && !self.engine.steps() {
             let why = "this engine cannot change its load while a trial runs".to_owned();
             return Ok(record::broken(spec, started, start, why));
@@ -323,7 +331,8 @@ impl<'a> Trials<'a> {
         };
         let wants_latency = matches!(spec.purpose, Purpose::Latency { .. });
         let prober = self.prober.filter(|_| wants_latency);
-        let (report, hardware) = hardware::beside(prober, &order, || self.send(&order, stop));
+        let (report, hardware) =
+            hardware::beside(prober, &order, || self.engine.trial(&order, stop));
         let noted = self.noted(begun);
         let passed_by = match (hops_begun, self.hops.as_deref_mut()) {
             (Ok(true), Some(hops)) => Some(hops.end()),
@@ -431,6 +440,22 @@ impl<'a> Trials<'a> {
         Following::begin(self.path, &follow, windows)
     }
 
+    /// Sends learning frames before the first trial, and again before one that begins ten seconds later: a switch
+    /// forgets addresses, and floods. They have passed before the trial's counters are read.
+    pub(crate) fn learn(&mut self) -> Result<(), PortError> {
+        let now = nicety_host::clock::monotonic();
+        if self
+            .learned
+            .is_some_and(|learned| now - learned < LEARNED_FOR)
+        {
+            return Ok(());
+        }
+        self.engine.learn()?;
+        self.learned = Some(now);
+        std::thread::sleep(PASSING);
+        Ok(())
+    }
+
     /// How far apart tester and path are, once they are near or that has taken too long.
     fn wait_until_near(&self, stop: &Stop) -> Option<f64> {
         let mut now = self.distance();
@@ -467,14 +492,6 @@ impl<'a> Trials<'a> {
             softnet: SoftnetSample::read(&self.proc).ok(),
             cpu: CpuSnapshot::take(&self.proc, watch).map_err(Trouble::Facts)?,
         })
-    }
-
-    fn send(&mut self, order: &TrialOrder, stop: &Stop) -> Result<EngineReport, PortError> {
-        if !self.learned {
-            self.engine.learn()?;
-            self.learned = true;
-        }
-        self.engine.trial(order, stop)
     }
 }
 

@@ -8,8 +8,8 @@ use nicety_host::stat::StatSample;
 use nicety_model::note::TrialNote;
 use nicety_model::number::{plural, short};
 use nicety_model::{
-    CpuUse, FrameCounts, GuestFrames, GuestUse, LossRatio, Note, PacingReport, PollUse, Purpose,
-    SCHEMA, SizeFrames, StallReport, StreamCounts, TrialRecord, Validity,
+    CpuUse, FrameCounts, GuestFrames, GuestUse, LOAD_TOLERANCE, LossRatio, Note, PacingReport,
+    PollUse, Purpose, SCHEMA, SizeFrames, StallReport, StreamCounts, TrialRecord, Validity,
 };
 use nicety_paths::Polling;
 use nicety_port::{EngineReport, SenderReport};
@@ -19,10 +19,6 @@ use crate::stalls;
 
 /// Largest share of the intended frames that may be missing in a valid trial.
 pub const FRAMES_TOLERANCE: f64 = 0.001;
-/// Largest share by which the offered load may stay below the intended one over a valid trial.
-/// The difference is the sender's pauses: between them it sends at the intended rate. Rests are not
-/// among them, and in between the sender must reach as much.
-pub const LOAD_TOLERANCE: f64 = 0.03;
 
 /// The record of a trial that ran; counters and CPU are filled in by the caller.
 pub(crate) fn of(spec: &TrialSpec, report: &EngineReport) -> TrialRecord {
@@ -268,7 +264,8 @@ fn validity(spec: &TrialSpec, report: &EngineReport) -> Validity {
                 ),
             };
         }
-        // A burst is as fast as it can be.
+        // What lacks is the sender's pauses: between them it sends at the intended rate. Rests are not among
+        // them, and in between the sender must reach as much. A burst is as fast as it can be.
         let burst = spec.purpose == Purpose::Burst;
         if !burst && between_rests(sender) < spec.mean().0 * (1.0 - LOAD_TOLERANCE) {
             return Validity::LoadMissed {

@@ -119,6 +119,9 @@ impl Trials<'_> {
         };
         let started = nicety_host::clock::unix_time();
         let start = nicety_host::clock::monotonic();
+        if let Err(error) = self.learn() {
+            return Ok(record::broken(spec, started, start, error.to_string()));
+        }
         let path = self.path;
         let (own, done) = (Stop::default(), AtomicBool::new(false));
         let (report, watched) = std::thread::scope(|scope| {
@@ -126,12 +129,12 @@ impl Trials<'_> {
             let watcher = scope.spawn(beside);
             // Also where the sender panics: the other would watch for ever.
             let ended = Ended(&done);
-            let report = self.send(&order, &own);
+            let report = self.engine.trial(&order, &own);
             drop(ended);
             (report, watcher.join())
         });
         // It may have forgotten where the tester's addresses are.
-        self.learned = false;
+        self.learned = None;
         if stop.is_set() {
             return Err(TrialError::Interrupted);
         }

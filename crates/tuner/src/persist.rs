@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nicety_advisor::persist::{self, HostFile, KEPT, Layout};
+use nicety_advisor::persist::{self, HostFile, KEPT, Layout, TUNED_PROFILES};
 use nicety_advisor::transaction::{can_be_kept, changes};
 use nicety_host::facts::Source;
 use nicety_host::knob::kept_below;
@@ -124,7 +124,9 @@ fn files(
     }
     let files = match request.layout {
         Layout::Tuned => {
-            let (file, left) = persist::tuned(&facts, &kept);
+            let [new, old] = TUNED_PROFILES;
+            let profiles = if root.join(new).is_dir() { new } else { old };
+            let (file, left) = persist::tuned(&facts, &kept, profiles);
             report.left.extend(left);
             vec![file]
         }

@@ -11,7 +11,7 @@ use super::files::module_parameter;
 use super::{HEAD, HostFile};
 
 /// The profile, and what it cannot hold.
-pub fn tuned(facts: &HostFacts, kept: &Kept) -> (HostFile, Vec<String>) {
+pub fn tuned(facts: &HostFacts, kept: &Kept, profiles: &str) -> (HostFile, Vec<String>) {
     let mut sysctl = String::new();
     let mut sysfs = String::new();
     let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -83,7 +83,7 @@ pub fn tuned(facts: &HostFacts, kept: &Kept) -> (HostFile, Vec<String>) {
         section(&format!("net_{interface}"), &body);
     }
     let file = HostFile {
-        path: "etc/tuned/nicety/tuned.conf".to_owned(),
+        path: format!("{profiles}/nicety/tuned.conf"),
         text,
     };
     (file, left)

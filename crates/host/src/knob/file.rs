@@ -10,7 +10,7 @@ use super::KnobError;
 use crate::tree::Tree;
 
 /// Folders below the root and what the names of their files look like: first and last part.
-const KEPT: [(&str, &str, &str); 10] = [
+const KEPT: [(&str, &str, &str); 11] = [
     ("etc/sysctl.d", "99-nicety", ".conf"),
     ("etc/systemd/network", "10-nicety-", ".link"),
     ("etc/udev/rules.d", "90-nicety", ".rules"),
@@ -21,12 +21,14 @@ const KEPT: [(&str, &str, &str); 10] = [
     ("etc/nicety", "tune", ".json"),
     ("etc/nicety/libvirt", "", ".xml"),
     ("etc/tuned/nicety", "tuned", ".conf"),
+    ("etc/tuned/profiles/nicety", "tuned", ".conf"),
 ];
 /// Folders that go when the last file in them is gone.
-const OWN_FOLDERS: [&str; 4] = [
+const OWN_FOLDERS: [&str; 5] = [
     "etc/nicety/libvirt",
     "etc/nicety",
     "etc/tuned/nicety",
+    "etc/tuned/profiles/nicety",
     "etc/systemd/system/multi-user.target.d",
 ];
 /// No file that nicety writes comes near it.

@@ -134,6 +134,27 @@ notes! {
         "N025" "engine-by-recovery" Info Condition
         EngineByRecovery { engine: String }
             => ("The engine is {engine}, because it can lower its load within a trial, as system recovery needs it."),
+
+        "N026" "priority" Info Condition
+        Priority { session: bool, real_time: bool }
+            => ("Tester and path run before other programs: highest weight, slices of 0.1 ms{}.",
+                raised(*session, *real_time)),
+
+        "N027" "no-priority" Caution Problem
+        NoPriority
+            => ("Programs of other control groups have as much of the tester's CPUs as it has.")
+            + "Start it with systemd-run --scope --slice=-.slice --property=CPUWeight=10000.",
+    }
+}
+
+/// What else puts the tester before other programs.
+fn raised(session: bool, real_time: bool) -> &'static str {
+    if session {
+        ", and this session raised until the run ends"
+    } else if real_time {
+        ", and real-time priority for the tester"
+    } else {
+        ""
     }
 }
 

@@ -47,12 +47,12 @@ notes! {
         "N087" "cpus-taken" Warning Problem
         CpusTaken
             => ("Other programs or the hypervisor had the CPUs at the loads tried.")
-            + "Stop them, or give the machine more CPUs.",
+            + "Stop those programs, or give the machine more CPUs.",
 
         "N088" "no-path-threads" Warning Problem
         NoPathThreads
             => ("The path has no threads of its own, so the sender's CPU does its work.")
-            + "Run as root on Linux 5.12 or newer.",
+            + "Run as root on Linux 5.12 or newer; a container needs --pid=host.",
 
         "N089" "sender-held-up" Warning Problem
         SenderHeldUp { tester_limit_fps: Fps, offered_fps: Fps }
@@ -130,7 +130,7 @@ notes! {
 
         "N102" "others" Caution Problem
         Others { cpus: f64 }
-            => ("Other programs used {cpus:.2} CPUs.") + "Stop them, or give the machine more CPUs.",
+            => ("Other programs used {cpus:.2} CPUs.") + "Stop those programs, or give the machine more CPUs.",
 
         "N103" "drift" Caution Problem
         Drifted { drift: f64, limit: f64 }
@@ -159,7 +159,7 @@ notes! {
         "N108" "programs" Caution Problem
         Programs { programs: Vec<Program> }
             => ("Other programs used the CPUs: {}.", named(programs))
-            + "Stop them, or give the machine more CPUs.",
+            + "Stop those programs, or give the machine more CPUs.",
 
         "N109" "stood-still" Caution Problem
         StoodStill { ms_per_s: f64 }

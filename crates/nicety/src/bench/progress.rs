@@ -222,6 +222,13 @@ fn words(stage: Stage<'_>) -> String {
                 at_most.as_secs()
             )
         }
+        Stage::Through {
+            ports: [a, b],
+            at_most,
+        } => format!(
+            "nothing comes through from {a} to {b}; waiting up to {} s, as for a bridge port that STP blocks",
+            at_most.as_secs()
+        ),
         Stage::Trying(_, name) => format!("trying {name}"),
         Stage::Accelerator(wait) => kvm::moving(wait),
         Stage::Boot {

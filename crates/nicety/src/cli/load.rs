@@ -29,7 +29,7 @@ The file of --lost-pcap has each of the first lost frames as it was sent, made a
 the frames that arrived before and after it. A comment on each says which.
 
 --out keeps less than 1 MB an hour. Frames of a restart are a gap, and no loss.
-Exit codes: 0 done; 1 with --fail-on; 4 interrupted before the end that --for asked for.";
+Exit codes: 0 done; 1 less than 97 % of the load was sent, or with --fail-on; 4 interrupted before the end that --for asked for.";
 
 /// `nicety load`.
 #[derive(Debug, Args)]

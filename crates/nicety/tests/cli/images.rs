@@ -37,8 +37,10 @@ fn a_container_of_the_static_program_starts() {
     buildah(&words(&bud));
     let container = buildah(&["from", image]);
     let container = container.trim();
-    let start = format!("run --isolation chroot {container} -- /usr/bin/nicety --version");
-    let said = buildah(&words(&start));
+    // `buildah run` raises limits that a root without CAP_SYS_RESOURCE may not.
+    let mounted = buildah(&["mount", container]);
+    let mut chroot = Command::new("chroot");
+    let said = run(chroot.args([mounted.trim(), "/usr/bin/nicety", "--version"]));
     assert_eq!(said, concat!("nicety ", env!("CARGO_PKG_VERSION"), "\n"));
     buildah(&["rm", container]);
 }

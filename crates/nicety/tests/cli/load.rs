@@ -30,7 +30,10 @@ fn flows_and_neighbours_of_lost_frames_are_told() {
     });
     running.signal(Signal::INT);
     let ended = running.wait();
-    let all = stream(&ended.assert_code(0).stdout, "LoadLine");
+    // On a busy machine less was sent than asked for.
+    let short = ended.stderr.contains("exit 1: sent ");
+    ended.assert_code(i32::from(short));
+    let all = stream(&ended.stdout, "LoadLine");
     let (intervals, summary) = (of(&all, "interval"), all.last().unwrap());
     assert!(intervals.len() >= 2, "{}", ended.stdout);
     let count = |value: &Value, key: &str| value[key].as_u64().unwrap();

@@ -12,6 +12,7 @@
 mod alerts;
 mod ansible;
 mod bisect;
+mod blocked;
 mod compare;
 mod dashboards;
 mod drops;
@@ -46,6 +47,7 @@ mod runs;
 mod schema;
 #[path = "../../../history/tests/server/mod.rs"]
 mod server;
+mod session;
 mod soak;
 mod stateful;
 mod static_binary;

@@ -195,10 +195,8 @@ impl Control {
         let controller = CONTROLLER.find()?;
         let of_switch = format!("unix:{}", instance.database().display());
         let running = start("ovn-controller", &controller, vec![of_switch])?;
-        // Answers once the controller has put all of it into the switch.
-        let limit = format!("--timeout={}", READY.as_secs());
-        let synced = setter.run(&[limit, "--wait=hv".to_owned(), "sync".to_owned()]);
-        synced.map_err(|error| running.trouble(format!("the switch is not set up: {error}")))?;
+        let ready = setter.wait();
+        ready.map_err(|error| running.trouble(format!("the switch is not set up: {error}")))?;
         let version = run(&controller, ["--version"])?;
         let version = version
             .lines()
@@ -223,6 +221,21 @@ impl Setter {
     fn run(&self, words: &[String]) -> Result<String, PathError> {
         let database = format!("--db={}", self.remote);
         run(&self.program, [&database].into_iter().chain(words))
+    }
+
+    /// Waits until the controller has put all of it into the switch. `sync` waits for the controllers that have
+    /// registered, and there may be none yet; the ports are up once theirs has.
+    fn wait(&self) -> Result<(), PathError> {
+        let limit = format!("--timeout={}", READY.as_secs());
+        let wait = |words: String| {
+            let words = words.split(' ').map(str::to_owned);
+            let words: Vec<String> = [limit.clone()].into_iter().chain(words).collect();
+            self.run(&words).map(drop)
+        };
+        for (_, port) in PORTS {
+            wait(format!("wait-until Logical_Switch_Port {port} up=true"))?;
+        }
+        wait("--wait=hv sync".to_owned())
     }
 }
 

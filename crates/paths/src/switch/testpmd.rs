@@ -253,11 +253,12 @@ fn arguments(spec: &DpdkSpec, polling: &[u32], ports: Ports<'_>) -> Vec<String> 
     words
 }
 
-/// The threads that carry frames: `rte-worker-1` (`lcore-worker-1` before DPDK 22.11).
+/// Names of the threads that carry frames before the number of their logical core, by DPDK's version: before
+/// 22.11, before 23.07, and since (`rte_eal_init` in lib/eal/linux/eal.c).
+const WORKERS: [&str; 3] = ["lcore-worker-", "rte-worker-", "dpdk-worker"];
+
 fn label(name: &str, _: bool) -> Option<String> {
-    let lcore = name
-        .strip_prefix("rte-worker-")
-        .or_else(|| name.strip_prefix("lcore-worker-"))?;
+    let lcore = WORKERS.iter().find_map(|of| name.strip_prefix(of))?;
     Some(format!("testpmd lcore {lcore}"))
 }
 
@@ -294,6 +295,18 @@ mod tests {
     use super::*;
     use crate::rig::RigSpec;
     use nicety_model::path::Vdev;
+
+    #[test]
+    fn threads_that_poll_are_known_by_name() {
+        for (name, label_of) in [
+            ("lcore-worker-1", Some("testpmd lcore 1")),
+            ("rte-worker-1", Some("testpmd lcore 1")),
+            ("dpdk-worker12", Some("testpmd lcore 12")),
+            ("dpdk-intr", None),
+        ] {
+            assert_eq!(label(name, true).as_deref(), label_of, "{name}");
+        }
+    }
 
     #[test]
     fn nics_are_allowed_by_address_and_virtual_devices_exclude_them() {

@@ -192,7 +192,7 @@ fn what_did_not_arrive_was_refused() {
     let Some(mut stage) = Stage::on(0, name, 64, Direction::Uni, 1) else {
         return;
     };
-    if let Err(why) = nicety_host::sched::before_programs(0) {
+    if let Err(why) = nicety_netdev::schedule::before_programs(None) {
         println!("SKIP {name}: no real-time priority here: {why}");
         return;
     }

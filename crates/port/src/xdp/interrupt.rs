@@ -51,5 +51,5 @@ impl Interruptible {
 /// Puts the calling thread, which mostly sleeps, before all ordinary ones, so that it wakes in
 /// time on busy CPUs. Only root may; without it trials end later.
 pub(crate) fn wake_in_time() {
-    let _ = nicety_host::sched::before_programs(0);
+    let _ = nicety_netdev::schedule::before_programs(None);
 }

@@ -166,6 +166,25 @@ fn the_result_says_how_many_when_and_where() {
 }
 
 #[test]
+fn what_was_not_sent_is_said_first() {
+    let mut short = summary(0);
+    (short.load_fps, short.offered_fps) = (20e3, 6.96e3);
+    assert_eq!(
+        sentences(&short),
+        [
+            "sent 35 % of the load: 6.96 k of 20.0 k frames/s",
+            "5,940,000 frames in 29.7 s, none lost"
+        ]
+    );
+    short.offered_fps = 19.5e3;
+    assert_eq!(
+        sentences(&short).len(),
+        1,
+        "within the tolerance of a trial"
+    );
+}
+
+#[test]
 fn alarms_and_gaps_are_a_line_each() {
     let alarm = Alarm {
         schema: SCHEMA,

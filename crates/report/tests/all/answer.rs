@@ -342,7 +342,7 @@ fn notes_of_one_kind_are_told_once() {
     }
     let text = markdowned(&run);
     assert_eq!(text.matches("Other programs used").count(), 1, "{text}");
-    let told = "Other programs used 0.25 CPUs. Stop them, or give the machine more CPUs. \
+    let told = "Other programs used 0.25 CPUs. Stop those programs, or give the machine more CPUs. \
                 (vm,vcpus=0/64/uni; similar in vm,vcpus=0/128/uni, vm,vcpus=0/256/uni)";
     assert!(text.contains(told), "{text}");
 }

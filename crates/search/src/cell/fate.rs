@@ -80,7 +80,7 @@ impl Cell {
     /// The first load whose latency was measured, where it is looked for where frames spend their time.
     fn hops_load(&self) -> Option<Fps> {
         let share = *self.plan.latency_shares.first()?;
-        let load = || Some(Fps(self.level()?.0 * share));
+        let load = || Some(self.at_share(self.level()?, share).0);
         self.plan.settings.hops.then(load).flatten()
     }
 

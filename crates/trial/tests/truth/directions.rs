@@ -44,12 +44,8 @@ pub fn over_wire(
 pub fn begin(wire: &Wire, trials: &mut Trials<'_>, faults: [Fault; 2]) {
     let record = first(trials);
     for (number, (way, fault)) in DIRECTIONS.into_iter().zip(faults).enumerate() {
-        // Learning frames go both ways, whatever the direction of the trial.
         let loaded = record.streams.get(number);
-        wire.entered(
-            way,
-            LEARNING + loaded.map_or(0, |stream| stream.frames.sent),
-        );
+        wire.entered(way, loaded.map_or(0, |stream| stream.frames.sent));
         wire.set(way, fault);
     }
     wire.take_pause();
@@ -86,9 +82,6 @@ pub fn stood_still(wire: &Wire) -> Result<(), Skip> {
         Ok(())
     }
 }
-
-/// Learning frames that each port sends before the first trial.
-const LEARNING: u64 = 3;
 
 pub fn both(tester: Tester) -> Result<(), Skip> {
     let pairs = [

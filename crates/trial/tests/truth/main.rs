@@ -15,6 +15,7 @@ mod damage;
 mod directions;
 mod expected;
 mod faults;
+mod forgotten;
 mod goal;
 mod goals;
 mod independent;
@@ -85,9 +86,14 @@ const TESTS: [(&str, Truth); 26] = [
 ];
 
 /// What takes long is looked at where it may differ: engines count windows alike, and two share their receive program.
-const OF_SOME: [(&str, Truth, &[Tester]); 9] = [
+const OF_SOME: [(&str, Truth, &[Tester]); 10] = [
     ("loss_just_under_the_goal_passes", goal::under, &[AfPacket]),
     ("loss_just_over_the_goal_fails", goal::over, &[AfPacket]),
+    (
+        "forgotten_addresses_are_learned_again",
+        forgotten::learned_again,
+        &[AfPacket],
+    ),
     (
         "goals_that_lie_apart_are_told_apart",
         goals::told_apart,

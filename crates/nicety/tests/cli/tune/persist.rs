@@ -156,11 +156,19 @@ fn a_profile_of_tuned_stands_alone() {
     ended.assert_code(0);
     ended.assert_out("by hand: tuned-adm profile nicety\n");
     ended.assert_out("not kept: interrupt eth4-TxRx-0");
-    let profile = host.text("etc/tuned/nicety/tuned.conf");
+    let old = host.text("etc/tuned/nicety/tuned.conf");
+    // tuned 2.23 and newer read another folder.
+    std::fs::create_dir(host.tree.path().join("etc/tuned/profiles")).unwrap();
+    host.persist(&["--rtt", "100ms", "--format", "tuned"])
+        .assert_code(0);
+    let profile = host.text("etc/tuned/profiles/nicety/tuned.conf");
+    assert_eq!(profile, old);
     assert!(profile.contains("features=lro off\n") && profile.contains("[sysctl]\n"));
     assert!(!host.tree.path().join("etc/nicety").exists());
     host.persist(&["--remove"]).assert_code(0);
-    assert!(!host.tree.path().join("etc/tuned").join("nicety").exists());
+    for folder in ["etc/tuned", "etc/tuned/profiles"] {
+        assert!(!host.tree.path().join(folder).join("nicety").exists());
+    }
 }
 
 /// A journal cut after any line, found by a later boot: files do not go with the boot.

@@ -105,9 +105,16 @@ fn a_run_goes_on_after_its_trials_of_fates() {
 
 #[test]
 fn where_frames_wait_is_looked_for_at_the_first_load_of_latency() {
-    let mut plan = with_fates();
+    let plan = with_fates();
+    for share in [plan.latency_shares[0], 0.0] {
+        looked_for_at(plan.clone(), share);
+    }
+}
+
+/// A load of 0 stands for one frame at a time.
+fn looked_for_at(mut plan: CellPlan, share: f64) {
     plan.settings.hops = true;
-    let share = plan.latency_shares[0];
+    plan.latency_shares[0] = share;
     let mut cell = Cell::new(plan).unwrap();
     let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
         if let Purpose::Fate { of } = record.purpose {
