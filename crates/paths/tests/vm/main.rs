@@ -297,9 +297,12 @@ fn e1000(_: Privilege) -> Outcome {
 fn plain_virtio(_: Privilege) -> Outcome {
     let path = build(&[("nic", "virtio-net"), ("ring", "512")])?;
     let nic = &path.hellos()[0].nics[0];
-    assert_eq!(
-        (nic.driver.as_str(), nic.rings),
-        ("virtio_net", Some((512, 256)))
+    assert_eq!(nic.driver, "virtio_net");
+    // QEMU before 10 keeps the transmit ring of a tap at 256 (virtio_net_max_tx_queue_size).
+    assert!(
+        matches!(nic.rings, Some((512, 256 | 512))),
+        "{:?}",
+        nic.rings
     );
     carries(&path);
     boots_again(&path);
@@ -584,9 +587,12 @@ fn ovs_dpdk(privilege: Privilege) -> Outcome {
     let words = [("switch", "ovs-dpdk"), ("vms", "2"), ("ring", "512")];
     let path = on_program(&words, "The guest's switch is Open vSwitch ")?;
     let nic = &path.hellos()[1].nics[1];
-    assert_eq!(
-        (nic.driver.as_str(), nic.rings),
-        ("virtio_net", Some((512, 512)))
+    assert_eq!(nic.driver, "virtio_net");
+    // QEMU 10 gives a port of vhost-user 1024 whatever is asked for; the facts say what there is.
+    assert!(
+        matches!(nic.rings, Some((512, 512) | (1024, 1024))),
+        "{:?}",
+        nic.rings
     );
     own_frames(&path);
     assert_eq!(
