@@ -519,6 +519,8 @@ impl Cell {
     fn searched(&mut self, record: &TrialRecord) {
         if !self.meets(record) {
             self.lossy.push(light(record));
+        } else if self.was_held_up(record) {
+            self.given_up.push(record.load_fps);
         }
         self.search.observe_goals(&self.seen(record));
         self.after_search();

@@ -259,9 +259,17 @@ impl Cell {
                 .stalls
                 .is_some_and(|stalls| 2 * stalls.lost > record.frames.lost)
         });
-        let given_up = self.given_up.iter();
-        let given_up = given_up.filter(|load| is_above(**load, outcome.lower));
-        let all: Vec<bool> = stopped.chain(given_up.map(|_| true)).collect();
+        let given_up = |far: bool| {
+            let lower = outcome.lower.unwrap_or_default();
+            let above =
+                move |load: &&f64| is_above(**load, outcome.lower) || far && **load > lower.0;
+            self.given_up.iter().filter(above).map(|_| true)
+        };
+        let mut all: Vec<bool> = stopped.chain(given_up(false)).collect();
+        if all.is_empty() {
+            // Nothing says that more is too much, however far above the result.
+            all = given_up(true).collect();
+        }
         Above {
             trials: all.len() as u32,
             stopped: all.iter().filter(|stopped| **stopped).count() as u32,

@@ -111,8 +111,24 @@ impl Cell {
 
     /// Whether a trial says nothing because CPUs of the path were taken away all the time.
     pub(super) fn is_all_apart(&self, record: &TrialRecord) -> bool {
-        let disturbed = |windows: &Windows| windows.disturbed;
-        record.windows.as_ref().is_some_and(disturbed) && self.windows(record).is_none()
+        Self::is_disturbed(record) && self.windows(record).is_none()
+    }
+
+    /// Whether a trial that lost nothing offered less than its load because others had the CPUs: the load itself was
+    /// not tried.
+    pub(super) fn was_held_up(&self, record: &TrialRecord) -> bool {
+        let missed = matches!(record.validity, Validity::LoadMissed { .. });
+        let offered = |windows: &Windows| enough_offered(record, windows);
+        let offered = record.windows.as_ref().is_some_and(offered);
+        self.by_windows() && missed && !offered && (contended(record) || Self::is_disturbed(record))
+    }
+
+    /// Whether CPUs of the path were taken away all the time.
+    fn is_disturbed(record: &TrialRecord) -> bool {
+        record
+            .windows
+            .as_ref()
+            .is_some_and(|windows| windows.disturbed)
     }
 
     /// Observations of a trial for the search, one per goal.

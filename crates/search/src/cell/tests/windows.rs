@@ -1,7 +1,7 @@
 //! Cells whose loads are judged by windows.
 
 use nicety_model::StallReport;
-use nicety_testkit::sut::{Busy, busy_paths};
+use nicety_testkit::sut::busy_paths;
 
 use super::*;
 
@@ -190,166 +190,58 @@ fn windows_in_which_the_load_was_offered_judge_it() {
     assert!(records.len() < 25, "{}", purposes(&records));
 }
 
-/// Other programs have the tester's CPU all the time: what was carried is all that is known, and
-/// the tester has not reached its limit.
+/// Other programs have the tester's CPU all the time: what was carried is all that is known, and the tester has not
+/// reached its limit.
 #[test]
-fn a_tester_whose_cpu_others_have_is_not_its_limit() {
+fn a_tester_whose_cpu_others_have_gives_a_bound() {
+    let contended = |record: &mut TrialRecord| {
+        record.cpu = Some(CpuUse {
+            who: BTreeMap::from([("other".to_owned(), 0.9)]),
+            ..CpuUse::default()
+        });
+    };
+    held_up(0.6, contended);
+    // Those of the path too: hardly anything was offered.
+    held_up(0.2, |record| {
+        contended(record);
+        if let Some(windows) = &mut record.windows {
+            windows.disturbed = true;
+        }
+    });
+}
+
+/// Every search trial offers a `share` of its load, and loses nothing.
+fn held_up(share: f64, why: impl Fn(&mut TrialRecord)) {
     let mut cell = Cell::new(plan(Preset::Robust)).unwrap();
     let mut sut = Sut::new(clean(), 1);
     let mut records = 0;
     while let Some(step) = cell.next() {
-        let (share, what) = match step.purpose {
-            Purpose::Search => (0.6, (step.purpose, Fps(step.load.0 * 0.6))),
-            _ => (1.0, (step.purpose, step.load)),
+        let offered = if step.purpose == Purpose::Search {
+            share
+        } else {
+            1.0
         };
+        let what = (step.purpose, Fps(step.load.0 * offered));
         let (seconds, window) = (step.duration.as_secs_f64(), step.window.unwrap_or_default());
         let mut record = sut.record_by_windows(what, seconds, window);
         record.load_fps = step.load.0;
-        if share < 1.0 {
+        if offered < 1.0 {
             record.validity = Validity::LoadMissed {
                 why: "slow".to_owned(),
             };
-            record.cpu = Some(CpuUse {
-                who: BTreeMap::from([("other".to_owned(), 0.9)]),
-                ..CpuUse::default()
-            });
+            why(&mut record);
         }
         cell.observe(&record);
         records += 1;
         assert!(records < 40);
     }
     let result = cell.finish(context());
-    assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
-    let throughput = result.throughput_fps.unwrap();
-    assert!((0.5e6..=0.65e6).contains(&throughput), "{throughput}");
-    assert!(
-        result.estimate.unwrap().high_fps > 0.95e6,
-        "{:?}",
-        result.estimate
+    assert_eq!(
+        result.verdict,
+        Verdict::Bound,
+        "{share}: {:?}",
+        result.notes
     );
-}
-
-/// A confirm trial that met a slow moment is followed by one at what it forwarded.
-#[test]
-fn the_load_that_held_is_searched_from_what_was_forwarded() {
-    let mut cell = Cell::new(plan(Preset::Robust)).unwrap();
-    let mut sut = Sut::new(Path::Busy(Busy::quiet(1e6, 256.0)), 1);
-    let mut slow = Sut::new(Path::Busy(Busy::quiet(0.9e6, 256.0)), 1);
-    let mut records = Vec::new();
-    while let Some(step) = cell.next() {
-        let from = if step.purpose == Purpose::Confirm {
-            &mut slow
-        } else {
-            &mut sut
-        };
-        let (what, seconds) = ((step.purpose, step.load), step.duration.as_secs_f64());
-        let record = from.record_by_windows(what, seconds, step.window.unwrap_or_default());
-        cell.observe(&record);
-        records.push(record);
-    }
-    assert!(
-        purposes(&records).contains("cclll"),
-        "{}",
-        purposes(&records)
-    );
-    let result = cell.finish(context());
-    assert!(!result.confirm.unwrap().met);
-    let held = result.held.unwrap();
-    assert!((0.88e6..0.9e6).contains(&held.load_fps), "{held:?}");
-    // Ten slow seconds are no contradiction of the search.
-    assert_eq!(result.verdict, Verdict::Ok, "{:?}", result.notes);
-}
-
-/// On no path does the trial of ten seconds contradict the visits that chose its load often.
-#[test]
-fn search_and_confirm_judge_alike() {
-    for (name, path) in reference_paths().into_iter().chain(busy_paths()) {
-        let contradicted = (0..20).filter(|seed| {
-            let mut sut = Sut::new(path, *seed);
-            let mut visit = plan(Preset::Robust);
-            for _ in 1..5 {
-                let mut brief = Cell::new(visit.clone().brief()).unwrap();
-                run(&mut brief, &mut sut, |_| {});
-                let throughput = brief.finish(context()).throughput_fps.map(Fps);
-                visit.earlier.extend(throughput);
-                visit.expect = throughput;
-                sut.wait(25.0);
-            }
-            let mut last = Cell::new(visit).unwrap();
-            run(&mut last, &mut sut, |_| {});
-            last.finish(context())
-                .confirm
-                .is_some_and(|confirm| !confirm.met)
-        });
-        let count = contradicted.count();
-        assert!(count <= 1, "{name}: {count} of 20");
-    }
-}
-
-#[test]
-fn an_engine_without_windows_gives_a_number_too() {
-    let mut cell = Cell::new(plan(Preset::Robust)).unwrap();
-    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
-        record.windows = None
-    });
-    let result = cell.finish(context());
     let throughput = result.throughput_fps.unwrap();
-    assert!((0.97e6..=1.001e6).contains(&throughput), "{throughput}");
-}
-
-#[test]
-fn a_sender_held_up_is_coupled_and_a_slow_tester_is_the_limit() {
-    for (limit, verdict) in [(4.1e5, Verdict::TesterLimited), (MAX.0, Verdict::Coupled)] {
-        let mut cell = Cell::new(plan(Preset::Robust)).unwrap();
-        let mut sut = Sut::new(clean(), 1).with_tester_limit(4e5);
-        let records = run(&mut cell, &mut sut, |_| {});
-        let result = cell.finish(CellContext {
-            tester_limit: Some(Fps(limit)),
-            ..context()
-        });
-        assert_eq!(
-            result.verdict,
-            verdict,
-            "{:?} {}",
-            result.notes,
-            purposes(&records)
-        );
-        let throughput = result.throughput_fps.unwrap();
-        assert!((0.97 * 4e5..=4e5).contains(&throughput), "{throughput}");
-    }
-}
-
-#[test]
-fn trials_with_the_cpus_far_apart_are_made_again() {
-    let mut cell = Cell::new(CellPlan {
-        nearest_ns: Some(50.0),
-        ..plan(Preset::Robust).brief()
-    })
-    .unwrap();
-    let mut count = 0;
-    let records = run(&mut cell, &mut Sut::new(clean(), 1), |record| {
-        count += 1;
-        let far = count % 3 == 0;
-        record.cache_line_ns = Some(if far { [51.0, 290.0] } else { [52.0, 50.0] });
-        if far && let Some(windows) = &mut record.windows {
-            // As slow as it may be: nothing of it counts.
-            windows.lost.clone_from(&windows.sent);
-        }
-    });
-    assert_eq!(records[2].load_fps, records[3].load_fps);
-    let result = cell.finish(context());
-    assert!((0.98e6..=1.0e6).contains(&result.throughput_fps.unwrap()));
-    assert_eq!(result.cache_line_ns, Some(52.0));
-    // A machine that stays so has a number all the same.
-    let mut cell = Cell::new(CellPlan {
-        nearest_ns: Some(50.0),
-        ..plan(Preset::Robust).brief()
-    })
-    .unwrap();
-    run(&mut cell, &mut Sut::new(clean(), 1), |record| {
-        record.cache_line_ns = Some([290.0, 290.0]);
-    });
-    let result = cell.finish(context());
-    assert!(result.throughput_fps.is_some());
-    assert_eq!(result.cache_line_ns, Some(290.0));
+    assert!(throughput <= 1.05e6 * share, "{share}: {throughput}");
 }
