@@ -19,12 +19,11 @@ use nicety_netdev::openvswitch;
 
 use super::instance::{self, Instance, SERVER, Setup, SwitchPort, TOOL};
 use super::ovs::{self, choose, lookup_counters};
-use super::program::{Packaged, Program, READY, Start, run};
+use super::program::{Packaged, Program, READY, run};
 use crate::counters::PathCounters;
 use crate::error::PathError;
 use crate::path::{Path, PathFacts};
 use crate::rig::{Rig, RigSpec};
-use crate::run_dir::RunDir;
 use crate::tun::taps_there;
 
 const CENTRAL: &str = "ovn-central";
@@ -158,11 +157,10 @@ struct Control {
 impl Control {
     fn start(instance: &Instance, ns: &NetNs, spec: &OvnSpec) -> Result<Self, PathError> {
         let dir = instance.dir();
+        // Their control sockets are where OVN_RUNDIR says: ovn-controller of OVN 23.03 has no option for it.
         let start = |name, program: &File, arguments: Vec<String>| {
-            Program::start(
-                &program_of(name, program, arguments, ns, &spec.cpus, dir),
-                dir,
-            )
+            let start = instance::start((ns, &spec.cpus), dir, name, program, arguments);
+            Program::start(&start, dir)
         };
         let (server, tool) = (SERVER.find()?, TOOL.find()?);
         let mut databases = Vec::new();
@@ -255,20 +253,6 @@ fn logical(spec: &OvnSpec) -> Vec<String> {
         command(&["acl-add", SWITCH, "from-lport", "1000", "ip", verdict]);
     }
     words
-}
-
-/// One of OVN's programs: nothing of theirs is outside `dir`.
-fn program_of<'a>(
-    name: &'static str,
-    program: &'a File,
-    mut arguments: Vec<String>,
-    ns: &'a NetNs,
-    cpus: &'a [u32],
-    dir: &RunDir,
-) -> Start<'a> {
-    let control = dir.file(&format!("{name}.ctl"));
-    arguments.push(format!("--unixctl={}", control.display()));
-    instance::start((ns, cpus), dir, name, program, arguments)
 }
 
 impl Path for OvnPath {
