@@ -5,20 +5,18 @@
 use std::io;
 
 use crate::roots::{ProcRoot, SysRoot};
+use crate::tasks::numbers;
+use crate::topology::quota::{has_cpu, memberships};
 
 /// Whether this process is in a control group that has a share of its own.
 pub fn in_control_group(proc: &ProcRoot, sys: &SysRoot) -> bool {
     let groups = proc.text("self/cgroup").unwrap_or_default();
-    // `4:cpu,cpuacct:/user.slice`, and `0::/user.slice` for the second version (cgroups(7)).
-    groups.lines().any(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        match (parts.next(), parts.next()) {
+    memberships(&groups).any(|(controllers, group)| {
+        if controllers.is_empty() {
             // The root has no share.
-            (Some(""), Some(group)) => sys.path(format!("fs/cgroup{group}/cpu.weight")).exists(),
-            (Some(controllers), Some(group)) => {
-                group != "/" && controllers.split(',').any(|controller| controller == "cpu")
-            }
-            _ => false,
+            sys.path(format!("fs/cgroup{group}/cpu.weight")).exists()
+        } else {
+            group != "/" && has_cpu(controllers)
         }
     })
 }
@@ -47,9 +45,8 @@ pub fn among_sessions(proc: &ProcRoot) -> bool {
 pub fn process_in(proc: &ProcRoot, number: u64) -> Option<String> {
     let is_in =
         |process: &String| session_of(proc, process).is_some_and(|group| group.number == number);
-    let processes = proc.entries("").into_iter();
-    processes
-        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+    numbers(proc, "")
+        .map(|number| number.to_string())
         .find(is_in)
 }
 

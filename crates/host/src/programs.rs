@@ -6,7 +6,7 @@ use std::time::Duration;
 use nicety_model::Program;
 
 use crate::roots::ProcRoot;
-use crate::tasks::{SOFTIRQ, TaskStat, label_of};
+use crate::tasks::{SOFTIRQ, TaskStat, label_of, numbers};
 
 /// CPUs' worth of time below which a program is not named.
 const LEAST: f64 = 0.01;
@@ -18,16 +18,11 @@ pub struct Programs(BTreeMap<u32, TaskStat>);
 impl Programs {
     /// Reads every process that can be seen; those that end meanwhile are left out.
     pub fn read(proc: &ProcRoot) -> Self {
-        let number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-        let processes = proc.entries_where("", number).into_iter();
-        Self(
-            processes
-                .filter_map(|pid| {
-                    let process = TaskStat::parse(&proc.text(format!("{pid}/stat"))?)?;
-                    Some((pid.parse().ok()?, process))
-                })
-                .collect(),
-        )
+        let process = |pid| {
+            let process = TaskStat::parse(&proc.text(format!("{pid}/stat"))?)?;
+            Some((pid, process))
+        };
+        Self(numbers(proc, "").filter_map(process).collect())
     }
 
     /// Programs that used CPU time in the `elapsed` time since `before`, most first, without the

@@ -195,7 +195,7 @@ pub fn any_threads(proc: &ProcRoot, matches: impl Fn(&str) -> bool) -> Vec<Task>
 }
 
 /// Directory entries below `dir` that are numbers.
-fn numbers(proc: &ProcRoot, dir: &str) -> impl Iterator<Item = u32> + use<> {
+pub(crate) fn numbers(proc: &ProcRoot, dir: &str) -> impl Iterator<Item = u32> + use<> {
     let number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
     proc.entries_where(dir, number)
         .into_iter()

@@ -1,7 +1,7 @@
 //! CPUs of the machine: which are online, which this process may use, and how they share
 //! cores, sockets and memory.
 
-mod quota;
+pub(crate) mod quota;
 
 use nicety_model::cpu_list::parse_cpu_list;
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,13 +12,7 @@ pub fn cpu_quota(proc: &ProcRoot, sys: &SysRoot) -> Option<f64> {
     let cgroups = proc.text("self/cgroup")?;
     let base = PathBuf::from("fs/cgroup");
     let mut quotas = Vec::new();
-    for line in cgroups.lines() {
-        let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
+    for (controllers, path) in memberships(&cgroups) {
         if controllers.is_empty() {
             // The unified hierarchy is the mount itself, or `unified` in a hybrid layout.
             for mount in [base.clone(), base.join("unified")] {
@@ -28,7 +22,7 @@ pub fn cpu_quota(proc: &ProcRoot, sys: &SysRoot) -> Option<f64> {
                     }),
                 );
             }
-        } else if controllers.split(',').any(|name| name == "cpu") {
+        } else if has_cpu(controllers) {
             for mount in [base.join(controllers), base.join("cpu")] {
                 quotas.extend(levels(path).iter().filter_map(|level| {
                     let dir = mount.join(level);
@@ -40,6 +34,17 @@ pub fn cpu_quota(proc: &ProcRoot, sys: &SysRoot) -> Option<f64> {
         }
     }
     quotas.into_iter().min_by(f64::total_cmp)
+}
+
+/// Controllers, none for cgroup v2, and group of each line of /proc/PID/cgroup (cgroups(7)): `4:cpu,cpuacct:/user.slice`.
+pub(crate) fn memberships(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines()
+        .filter_map(|line| line.split_once(':')?.1.split_once(':'))
+}
+
+/// Whether CPU time is among what a hierarchy of v1 controls.
+pub(crate) fn has_cpu(controllers: &str) -> bool {
+    controllers.split(',').any(|name| name == "cpu")
 }
 
 /// A cgroup path and everything above it, the root of the mount (which in a container is the
