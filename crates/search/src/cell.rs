@@ -47,6 +47,9 @@ pub const LATENCY_SHARES: [f64; 3] = [0.1, 0.5, 0.9];
 const SAME_LOAD: f64 = 1e-9;
 /// Shares of the rate under overload between which an earlier visit's result is believed.
 const NEAR_CAPACITY: (f64, f64) = (0.85, 1.05);
+/// Load over forwarding rate from which on it is a flood, and the moderate one that follows.
+const FLOOD: f64 = 2.0;
+const MODERATE: f64 = 1.5;
 /// Time that a path has to come back from a reset where it does not say.
 const RESET_LIMIT: Duration = Duration::from_secs(60);
 /// Seconds that a trial with a reset mostly takes.
@@ -204,7 +207,7 @@ pub struct Step {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Stage {
-    WarmUp,
+    WarmUp(Fps),
     Search,
     /// Before the search has ended, at a load it would end with.
     EarlyConfirm(Fps),
@@ -290,7 +293,7 @@ impl Cell {
         let stage = if plan.warm_up.is_zero() {
             Stage::Search
         } else {
-            Stage::WarmUp
+            Stage::WarmUp(plan.max)
         };
         if stage == Stage::Search {
             expect(search.as_mut(), &plan, |_| true);
@@ -344,10 +347,7 @@ impl Cell {
         };
         let mut then = None;
         let (purpose, load, duration, window) = match self.stage() {
-            Stage::WarmUp => {
-                let load = self.plan.max;
-                (Purpose::WarmUp, load, self.plan.warm_up, window(load))
-            }
+            Stage::WarmUp(load) => (Purpose::WarmUp, load, self.plan.warm_up, window(load)),
             Stage::Search => {
                 let request = self.search.next_trial()?;
                 (
@@ -444,7 +444,7 @@ impl Cell {
         self.reached = self.reached.max(record.load_fps);
         self.delivery.observe(record, self.meets(record));
         match self.stage() {
-            Stage::WarmUp => self.warmed_up(Some(record)),
+            Stage::WarmUp(_) => self.warmed_up(Some(record)),
             Stage::Search => self.searched(record),
             Stage::EarlyConfirm(load) => {
                 self.tried.push(load.0);
@@ -496,14 +496,11 @@ impl Cell {
     }
 
     fn warmed_up(&mut self, record: Option<&TrialRecord>) {
-        // Only overload tells what the path forwards.
-        if let Some(record) = record.filter(|record| !self.meets(record)) {
-            let rate = self.forwarded(record);
-            self.capacity = Some(rate);
-            let is_sure = record
-                .stalls
-                .is_some_and(|stalls| !stalls.are_too_many(record.frames.sent));
-            self.sure_capacity = is_sure.then_some(rate);
+        if let Some(load) = record.and_then(|record| self.less_than_a_flood(record)) {
+            self.stage = Stage::WarmUp(load);
+            return;
+        }
+        if let Some(rate) = self.capacity {
             self.search.expect_forwarding(rate);
         }
         // An earlier visit that found another machine than this one says nothing.
@@ -514,6 +511,26 @@ impl Cell {
         };
         expect(self.search.as_mut(), &self.plan, fits);
         self.stage = Stage::Search;
+    }
+
+    /// Takes the rate under overload; the next load where this one was a flood, which costs many paths a part of their
+    /// rate: the capacity is the maximum forwarding rate (RFC 2285 §3.6.3).
+    fn less_than_a_flood(&mut self, record: &TrialRecord) -> Option<Fps> {
+        let (met, rate) = (self.meets(record), self.forwarded(record));
+        let after_flood = record.load_fps < self.plan.max.0 * (1.0 - SAME_LOAD);
+        // Only overload tells what the path forwards.
+        if met && !after_flood {
+            return None;
+        }
+        if self.capacity.is_none_or(|capacity| rate.0 > capacity.0) {
+            self.capacity = Some(rate);
+            let stalls = record.stalls.as_ref();
+            let is_sure = stalls.is_some_and(|stalls| !stalls.are_too_many(record.frames.sent));
+            self.sure_capacity = is_sure.then_some(rate);
+        }
+        let is_flood = !after_flood && record.load_fps > FLOOD * rate.0;
+        let next = (MODERATE * rate.0).min(self.plan.max.0);
+        (self.by_windows() && (is_flood || met) && next > self.plan.min.0).then_some(Fps(next))
     }
 
     fn searched(&mut self, record: &TrialRecord) {

@@ -15,8 +15,8 @@ use crate::several::{Bisections, Edges};
 /// Loss goal when the plan names none: the 0.01 % of the hardware testers.
 pub const DEFAULT_LOSS_RATIO: f64 = 0.0001;
 
-/// Fewest visits of every cell with `robust`: the range of five covers the median with 93.75 %.
-pub const VISITS: u32 = 5;
+/// Fewest visits of every cell with `robust`. Cells whose visits differ get [more](crate::visits::MOST).
+pub const VISITS: u32 = 3;
 
 /// Length of a trial that finds out what becomes of lost frames: at any load thousands of them.
 const FATE: Duration = Duration::from_millis(500);
@@ -79,7 +79,7 @@ impl Settings {
             Preset::Binary => (0.005, 10, 30, 900),
             // What each visit settles to; windows judge, so the length of trials means little.
             Preset::Quick => (0.04, 1, 0, 45),
-            Preset::Robust => (0.04, 1, 10, 45),
+            Preset::Robust => (0.04, 1, 5, 45),
             Preset::Std => (0.01, 1, 30, 600),
             Preset::Csit => (0.005, 1, 30, 1200),
             Preset::Rfc2544 => (0.01, 60, 0, 7200),
@@ -133,7 +133,7 @@ impl Settings {
     /// How loads are judged and searched, where not by whole trials. The number changes with what
     /// changes results.
     pub fn estimator(&self) -> Option<&'static str> {
-        self.judges_windows().then_some("edge of windows/3")
+        self.judges_windows().then_some("edge of windows/4")
     }
 
     /// Visits of every cell, apart in time, for a plan that asks for `repeats`.

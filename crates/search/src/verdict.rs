@@ -145,7 +145,7 @@ pub fn judge(evidence: &Evidence) -> (Verdict, Vec<Note>) {
     let first = findings.iter().find(|(_, notes)| !notes.is_empty());
     let verdict = first.map_or(Verdict::Ok, |(verdict, _)| *verdict);
     let mut notes: Vec<Note> = findings.into_iter().flat_map(|(_, notes)| notes).collect();
-    // Where windows judge, ten seconds that lost too much are one more visit, and stalls are
+    // Where windows judge, a confirm trial that lost too much is one more visit, and stalls are
     // what windows are for.
     if evidence.by_windows {
         notes.extend(unconfirmed(evidence).map(Note::from));

@@ -3,14 +3,14 @@
 //! An interval from inside one visit is too narrow, because the machine's speed changes from visit to
 //! visit. The number is the median of visits apart in time. The range of `n` independent visits
 //! covers the median of all possible visits with probability `1 - 2^(1-n)`: 93.75 % for five (order
-//! statistics; David and Nagaraja 2003, §7.1). Of eight or more the lowest and the highest are left
+//! statistics; David and Nagaraja 2003, §7.1). That of fewer is widened to hold as often. Of eight or more the lowest and the highest are left
 //! out, so that one slow moment of the machine widens nothing. Visits of one run share its minutes
 //! and its path, so the interval is a little wider than they are.
 //!
 //! A visit that ended because CPUs were taken away says only what the path carries at least. Where most did, so does the
 //! cell: no number, and no interval. Else the others stand for it.
 //!
-//! Ten seconds at the result that lost too much are a visit as well: the load that held instead is
+//! A confirm trial at the result that lost too much is a visit as well: the load that held instead is
 //! one more value.
 
 mod apart;
@@ -56,11 +56,11 @@ pub struct VisitBounds {
     pub high_fps: f64,
 }
 
-/// Distance below the forwarding rate of ten seconds at which a load would have held.
+/// Distance below the forwarding rate of a confirm trial at which a load would have held.
 const BELOW_FORWARDED: f64 = 0.98;
 
 impl VisitBounds {
-    /// What ten seconds at the result that lost too much say of the path: the load that held
+    /// What a confirm trial that lost too much says of the path: the load that held
     /// instead, or one a little below what they forwarded.
     fn of_confirm(visit: &CellResult) -> Option<Self> {
         let confirm = visit.confirm.filter(|confirm| !confirm.met)?;

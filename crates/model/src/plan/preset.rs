@@ -7,10 +7,10 @@ use crate::keywords::{instead, keywords};
 keywords! {
     /// Named searches, see `docs/methodology/search.md`; fastest first.
     Preset {
-        /// One visit of `robust`, without a trial of ten seconds: a number within seconds, with a wide
+        /// One visit of `robust`, without a trial of five seconds: a number within seconds, with a wide
         /// interval.
         Quick = "quick",
-        /// Loads judged by windows of 50 ms, five visits of every cell apart in time: a number with an
+        /// Loads judged by windows of 50 ms, three visits and more of every cell apart in time: a number with an
         /// interval that holds, also where a hypervisor or other programs take the CPUs now and then.
         Robust = "robust",
         /// Bisection on acceptable loss, as a hardware tester's command sequencer does.

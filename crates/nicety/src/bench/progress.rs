@@ -76,7 +76,7 @@ impl Progress {
                 short(estimate.low_fps),
                 short(estimate.high_fps),
                 estimate.visits,
-                // Further visits, and ten seconds that count as one, come on top.
+                // Further visits, and a confirm trial that counts as one, come on top.
                 plural(visits.max(estimate.visits), "visit"),
                 further(&goals)
             ));

@@ -178,7 +178,7 @@ pub const PRESET: Words<Preset> = Words {
         ("quick", "One visit per cell: seconds, wide intervals"),
         (
             "robust",
-            "Five visits per cell, judged in windows of 50 ms: holds on busy machines",
+            "Three visits per cell and more, judged in windows of 50 ms: holds on busy machines",
         ),
         ("binary", "Bisection, as hardware testers do"),
         ("std", "MLRsearch, 1 % wide, eleven one-second trials"),

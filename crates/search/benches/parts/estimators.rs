@@ -9,7 +9,7 @@ use nicety_testkit::sut::{Path, Sut, busy_paths, recorded_paths, reference_paths
 use super::{LOSS, MIN};
 
 /// Visits of a run, and runs.
-const VISITS: usize = 5;
+const VISITS: usize = 3;
 const RUNS: u64 = 40;
 /// Load that overloads every path.
 const OVERLOAD: Fps = Fps(2e6);

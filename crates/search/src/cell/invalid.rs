@@ -44,7 +44,7 @@ impl Cell {
         let why = why(&record.validity);
         self.tries += 1;
         let broken = matches!(record.validity, Validity::Broken { .. });
-        if self.stage == Stage::WarmUp && !broken {
+        if matches!(self.stage, Stage::WarmUp(_)) && !broken {
             // The warm-up's load is that of the search's first trial, which is its second try.
             // Overload tells what the path forwards even if it was less than intended.
             let overload = matches!(
@@ -100,7 +100,7 @@ impl Cell {
             }
         }
         match self.stage() {
-            Stage::WarmUp => {}
+            Stage::WarmUp(_) => {}
             Stage::Search => {
                 let below = step.load.0 * (1.0 - self.plan.settings.width);
                 let managed = match record.validity {

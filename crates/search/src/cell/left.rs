@@ -17,7 +17,7 @@ impl Cell {
             )
         };
         let mut left = match self.stage {
-            Stage::WarmUp => {
+            Stage::WarmUp(_) => {
                 let left = self.search.left();
                 Left {
                     trials: left.trials + 1,
@@ -28,7 +28,7 @@ impl Cell {
             _ => Left::default(),
         };
         let confirms = match self.stage {
-            Stage::WarmUp | Stage::Search => u32::from(confirm > 0.0 && self.confirm.is_none()),
+            Stage::WarmUp(_) | Stage::Search => u32::from(confirm > 0.0 && self.confirm.is_none()),
             Stage::EarlyConfirm(_) | Stage::Confirm(_) | Stage::Further(..) => 1,
             Stage::Latency(_)
             | Stage::Burst

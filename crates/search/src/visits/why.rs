@@ -8,14 +8,14 @@ const PROGRAM: f64 = 0.05;
 /// Stalls of CPUs per second, in ms, that are worth a word.
 const STALLS_MS: f64 = 2.0;
 
-/// Loss of ten seconds outside stalls of the machine, in loss goals, from which on the path itself
+/// Loss of a confirm trial outside stalls of the machine, in loss goals, from which on the path itself
 /// pauses: windows that lose nothing in between hide that. On a machine with other work it was 5 to 40.
 const PAUSES: f64 = 100.0;
 /// Stalls per second, in ms, up to which a machine stands still enough to say so: of others not all of
 /// what a stall does is known to be its work.
 const STILL_MS: f64 = 6.0;
 
-/// Ten seconds at the result in which most windows met the goal and the others lost far too much,
+/// A confirm trial at the result in which most windows met the goal and the others lost far too much,
 /// although no CPU of the path stood still meanwhile.
 pub(super) fn pauses(visit: &CellResult) -> Option<SearchNote> {
     let confirm = visit.confirm.filter(|confirm| confirm.met)?;
