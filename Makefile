@@ -48,7 +48,7 @@ bench-search: ## presets against simulated paths: trials, seconds, error, spread
 	@scripts/setup.sh bench
 	@$(CARGO) bench --locked -p nicety-search --bench search
 
-bench-repeat: ## the default run five times and once more on a busy machine: whether its numbers agree
+bench-repeat: ## the default run beside compilers, bursts and nobody by turns, five rounds: whether its numbers are true; 100 min
 	@scripts/setup.sh bench
 	@$(BENCH) repeat
 
