@@ -12,6 +12,7 @@ mod owner;
 mod pci;
 mod tcp;
 mod vm;
+pub mod way;
 mod window;
 
 use std::collections::BTreeMap;

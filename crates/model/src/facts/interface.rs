@@ -35,6 +35,26 @@ pub enum InterfaceClass {
     Virtual,
 }
 
+impl InterfaceClass {
+    /// Class of an interface of this kind; `device` when sysfs shows a device behind it, `tap` when
+    /// a tun carries Ethernet frames.
+    pub fn of(kind: &str, device: bool, tap: bool) -> Self {
+        match kind {
+            "bridge" => Self::Bridge,
+            "vlan" => Self::Vlan,
+            "bond" | "team" => Self::Bond,
+            "macvtap" | "ipvtap" => Self::Macvtap,
+            "macvlan" | "ipvlan" => Self::Macvlan,
+            "veth" => Self::Veth,
+            "openvswitch" => Self::OpenVswitch,
+            "tun" if tap => Self::Tap,
+            "tun" => Self::Tun,
+            _ if device => Self::Hardware,
+            _ => Self::Virtual,
+        }
+    }
+}
+
 /// Facts from netlink and ethtool about one interface, without those from files.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +78,8 @@ pub struct LinkFacts {
     pub master: Option<String>,
     /// Interface it is stacked on, in the same namespace.
     pub lower: Option<String>,
+    /// Other end of a veth, where that is in the same namespace (`iflink`).
+    pub peer: Option<String>,
     /// Number of the VLAN.
     pub vlan: Option<u16>,
     /// Mode of a macvlan or macvtap.

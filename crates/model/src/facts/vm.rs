@@ -64,16 +64,48 @@ pub struct VmThread {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct VmNic {
-    /// Back end: `tap`, `vhost-user`, `user`, `socket`, `vfio`.
+    /// Back end: `tap`, `bridge`, `vhost-user`, `user`, `socket`, `vfio`.
     pub backend: String,
-    /// Interface on the host, when it is named.
+    /// Interface on the host, or PCI address of a function, when it is known.
     pub interface: Option<String>,
+    /// Its interface is in another network namespace than the host's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub other_namespace: bool,
+    /// Bridge that QEMU's helper puts its tap into (`br`).
+    pub bridge: Option<String>,
+    /// Physical function of a virtual one, by PCI address (sysfs `physfn`, `virtfn*`).
+    pub physfn: Option<String>,
+    /// NUMA node of the function that the guest has (sysfs `numa_node`).
+    pub numa_node: Option<u32>,
     /// Frames are moved by vhost in the kernel.
     pub vhost: Option<bool>,
-    /// Pairs of queues.
+    /// Pairs of queues of the back end.
     pub queues: Option<u32>,
     /// Device model: `virtio-net-pci`.
     pub model: Option<String>,
+    /// The device offers the guest more than one pair of queues (`mq`); of virtio only.
+    pub mq: Option<bool>,
+    /// Interrupts of the device (`vectors`).
+    pub vectors: Option<u32>,
+    /// Descriptors of each receive queue (`rx_queue_size`).
+    pub rx_queue_size: Option<u32>,
+    /// Descriptors of each transmit queue (`tx_queue_size`).
+    pub tx_queue_size: Option<u32>,
+    /// Packed virtqueues (`packed`).
+    pub packed: Option<bool>,
+    /// The device works behind the guest's IOMMU (`iommu_platform`).
+    pub iommu_platform: Option<bool>,
+    /// Offloads that the command line switches off, by their properties: `guest_tso4`, `csum`,
+    /// `vnet_hdr`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offloads_off: Vec<String>,
+}
+
+impl VmNic {
+    /// A virtio device; `None` where the model is not known. QEMU emulates every other one.
+    pub fn is_virtio(&self) -> Option<bool> {
+        Some(self.model.as_ref()?.starts_with("virtio-net"))
+    }
 }
 
 /// Xen's facts, as its first domain sees them (`xl info`).
