@@ -68,6 +68,8 @@ pub struct Link {
     /// Number of the interface it is stacked on; of its peer for a veth, which may be in
     /// another namespace.
     pub lower: Option<u32>,
+    /// That one is in another namespace (`IFLA_LINK_NETNSID`), where its number means something else.
+    pub lower_elsewhere: bool,
     /// Transmit queues.
     pub tx_queues: u32,
     /// Receive queues.
@@ -113,6 +115,7 @@ pub(super) fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
         loopback: flags.contains(LinkFlags::Loopback),
         master: None,
         lower: None,
+        lower_elsewhere: false,
         tx_queues: 1,
         rx_queues: 1,
         qdisc: String::new(),
@@ -131,6 +134,7 @@ pub(super) fn link_of(message: RouteNetlinkMessage) -> Option<Link> {
             LinkAttribute::Address(bytes) => link.mac = bytes.try_into().ok().map(Mac),
             LinkAttribute::Controller(index) => link.master = Some(index),
             LinkAttribute::Link(index) => link.lower = Some(index),
+            LinkAttribute::LinkNetNsId(_) => link.lower_elsewhere = true,
             LinkAttribute::NumTxQueues(count) => link.tx_queues = count,
             LinkAttribute::NumRxQueues(count) => link.rx_queues = count,
             LinkAttribute::Qdisc(name) => link.qdisc = name,
