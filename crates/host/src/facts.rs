@@ -10,6 +10,7 @@
 mod capture;
 mod cpu;
 mod firewall;
+mod function;
 mod identity;
 mod interface;
 mod irq;
@@ -17,6 +18,8 @@ mod links;
 mod memory;
 mod owner;
 mod pci;
+mod peers;
+mod qemu_options;
 mod services;
 mod softnet;
 mod source;
@@ -25,6 +28,7 @@ mod sysfs_links;
 mod tcp;
 mod vm;
 mod vm_args;
+mod vm_taps;
 mod window;
 mod xen;
 
@@ -51,9 +55,10 @@ pub fn read(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         let mut notes = Vec::new();
         let (interfaces, irqs) = interfaces(source, &mut notes);
         let window = source.recorded_window(&mut notes);
-        let rest = rest
+        let mut rest = rest
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        function::own(&source.roots.sys, &interfaces, &mut rest.vms);
         HostFacts {
             interfaces,
             irqs,
@@ -76,7 +81,7 @@ pub fn read_after(source: &Source, window: Option<Duration>) -> HostFacts {
 
 /// Interfaces and their interrupts.
 fn interfaces(source: &Source, notes: &mut Vec<Note>) -> (Vec<NetFacts>, Vec<IrqFacts>) {
-    let links = source.links(notes);
+    let links = peers::named(source, source.links(notes));
     let interrupts = irq::Interrupts::read(&source.roots.proc);
     let mut interfaces = Vec::new();
     let mut irqs = Vec::new();
@@ -101,7 +106,7 @@ fn rest(source: &Source, measurer: Measurer<'_>) -> HostFacts {
     let host = fingerprint::read(&source.roots, measurer);
     let cpu = cpu::read(&source.roots, &host);
     let xen = xen::read(source);
-    let mut vms = vm::read(&source.roots.proc, &processes);
+    let mut vms = vm::read(&source.roots, &processes);
     vms.extend(xen::guests(source));
     HostFacts {
         schema: nicety_model::SCHEMA,

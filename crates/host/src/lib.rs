@@ -13,6 +13,7 @@ pub mod guest_channel;
 mod hardware;
 pub mod journal;
 pub mod knob;
+mod open_taps;
 pub mod placement;
 pub mod programs;
 pub mod regular;
@@ -24,3 +25,5 @@ pub mod topology;
 pub mod tree;
 pub mod variable;
 pub mod vsock;
+
+pub use open_taps::{OpenTap, open_taps};

@@ -208,13 +208,23 @@ macro_rules! root {
 
             /// Last part of what a symbolic link points to; `None` when it is no link.
             pub fn link_name(&self, relative: impl AsRef<Path>) -> Option<String> {
+                self.link_if(relative, |target| Some(target.file_name()?.to_str()?.to_owned()))
+            }
+
+            /// What `wanted` makes of where a symbolic link points to, in a record of its last part;
+            /// a link that gives `None` is not recorded.
+            pub fn link_if<T>(
+                &self,
+                relative: impl AsRef<Path>,
+                wanted: impl FnOnce(&Path) -> Option<T>,
+            ) -> Option<T> {
                 let relative = relative.as_ref();
                 let target = self.place.link(relative).ok()?;
-                let name = target.file_name()?.to_str()?.to_owned();
-                if let Some(record) = &self.record {
-                    keep_link(&record.join(relative), &name);
+                let found = wanted(&target)?;
+                if let (Some(record), Some(name)) = (&self.record, target.file_name()?.to_str()) {
+                    keep_link(&record.join(relative), name);
                 }
-                Some(name)
+                Some(found)
             }
         }
     };
@@ -292,7 +302,12 @@ impl TopRoot {
 impl ProcRoot {
     /// Numbers of the processes, in no order; not recorded.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        let names = self.place.names(Path::new("")).unwrap_or_default();
+        self.numbers("")
+    }
+
+    /// Names in a folder that are numbers, in no order; not recorded.
+    pub(crate) fn numbers(&self, folder: impl AsRef<Path>) -> Vec<u32> {
+        let names = self.place.names(folder.as_ref()).unwrap_or_default();
         let numbers = names.iter().filter_map(|name| name.to_str()?.parse().ok());
         numbers.collect()
     }

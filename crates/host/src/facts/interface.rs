@@ -5,6 +5,7 @@ use nicety_model::cpu_list::parse_cpu_mask;
 use nicety_model::facts::{InterfaceClass, LinkFacts, NetFacts, QueueSteering, VfFacts};
 use nicety_model::note::FactsNote;
 
+use super::function;
 use super::irq::Interrupts;
 use super::source::Source;
 use crate::roots::SysRoot;
@@ -29,7 +30,7 @@ pub(super) fn read(
                 notes.push(note);
             }
             return NetFacts {
-                class: class(&link, false, false),
+                class: InterfaceClass::of(&link.kind, false, false),
                 link,
                 ..NetFacts::default()
             };
@@ -42,24 +43,21 @@ pub(super) fn read(
     });
     let has_device = sys.text(format!("{dir}/device/uevent")).is_some()
         || sys.link_name(format!("{dir}/device/driver")).is_some();
-    let count = |file: &str| {
-        sys.text(format!("{dir}/device/{file}"))?
-            .parse::<u32>()
-            .ok()
-    };
+    let number = |text: Option<String>| text?.parse::<u32>().ok();
+    let count = |file: &str| number(function::text(sys, &link, file));
     let queues = sys.entries_where(format!("{dir}/queues"), |name| {
         name.starts_with("rx-") || name.starts_with("tx-")
     });
     NetFacts {
-        class: class(&link, has_device || link.bus.is_some(), tap),
-        numa_node: count("numa_node").or_else(|| pci(sys, &link, "numa_node")?.parse().ok()),
+        class: InterfaceClass::of(&link.kind, has_device || link.bus.is_some(), tap),
+        numa_node: count("numa_node"),
         vfs: count("sriov_totalvfs")
             .filter(|&max| max > 0)
             .map(|max| VfFacts {
                 count: count("sriov_numvfs").unwrap_or(0),
                 max,
             }),
-        is_vf: sys.link_name(format!("{dir}/device/physfn")).is_some(),
+        is_vf: function::link(sys, &link, "physfn").is_some(),
         irqs: interrupts.of(&link.name, &msi(sys, &dir, &link)),
         rx_steering: steering(sys, &dir, &queues, "rx-"),
         tx_steering: steering(sys, &dir, &queues, "tx-"),
@@ -70,28 +68,6 @@ pub(super) fn read(
 
 /// IFF_TAP of include/uapi/linux/if_tun.h.
 const IFF_TAP: u32 = 2;
-
-fn class(link: &LinkFacts, device: bool, tap: bool) -> InterfaceClass {
-    match link.kind.as_str() {
-        "bridge" => InterfaceClass::Bridge,
-        "vlan" => InterfaceClass::Vlan,
-        "bond" | "team" => InterfaceClass::Bond,
-        "macvtap" | "ipvtap" => InterfaceClass::Macvtap,
-        "macvlan" | "ipvlan" => InterfaceClass::Macvlan,
-        "veth" => InterfaceClass::Veth,
-        "openvswitch" => InterfaceClass::OpenVswitch,
-        "tun" if tap => InterfaceClass::Tap,
-        "tun" => InterfaceClass::Tun,
-        _ if device => InterfaceClass::Hardware,
-        _ => InterfaceClass::Virtual,
-    }
-}
-
-/// A file of the PCI function.
-fn pci(sys: &SysRoot, link: &LinkFacts, file: &str) -> Option<String> {
-    let bus = link.bus.as_deref()?;
-    sys.text(format!("bus/pci/devices/{bus}/{file}"))
-}
 
 /// Numbers of the MSI interrupts: of the device itself, or of the PCI function that carries a
 /// virtio device.

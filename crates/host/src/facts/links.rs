@@ -33,10 +33,16 @@ pub(super) fn read(ns: &NetNs) -> Result<Vec<LinkFacts>, NetError> {
             Some((*name).to_owned())
         };
         let own = qdiscs.iter().filter(|(index, _)| *index == link.index);
+        // The peer of a veth is no interface below it.
+        let (peer, lower) = match link.kind.as_str() {
+            "veth" => (link.lower, None),
+            _ => (None, link.lower),
+        };
+        let here = |index: Option<u32>| of(index.filter(|_| !link.lower_elsewhere));
         LinkFacts {
             master: of(link.master),
-            // The peer of a veth is no interface below it.
-            lower: of(link.lower).filter(|_| link.kind != "veth"),
+            lower: here(lower),
+            peer: here(peer),
             qdiscs: merged(own.map(|(_, qdisc)| qdisc)),
             ..one(link, &ethtool)
         }
@@ -64,6 +70,7 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
         mtu_max: Some(link.mtu_range.1).filter(|&mtu| mtu > 0),
         master: None,
         lower: None,
+        peer: None,
         vlan: link.vlan,
         mode: link.mode.clone(),
         driver: driver.as_ref().and_then(|d| known(&d.driver)),

@@ -3,15 +3,11 @@
 
 use nicety_model::facts::UserFunction;
 
+use super::function::NETWORK;
 use crate::roots::{Roots, SysRoot};
 
 /// Drivers that hand a function to user space. The last comes with DPDK.
 const DRIVERS: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
-
-/// Class of network controllers, the first byte of a function's class (PCI Code and ID
-/// Assignment, 02h).
-const NETWORK: &str = "0x02";
-
 pub(super) fn user_functions(roots: &Roots) -> Vec<UserFunction> {
     let sys = &roots.sys;
     let mut functions = Vec::new();

@@ -6,16 +6,17 @@ use nicety_model::cpu_list::parse_cpu_list;
 use nicety_model::facts::{VmFacts, VmKind, VmThread};
 
 use super::services::Processes;
-use super::vm_args;
-use crate::roots::ProcRoot;
+use super::{function, vm_args, vm_taps};
+use crate::roots::{ProcRoot, Roots};
 use crate::tasks::TaskSample;
 
-pub(super) fn read(proc: &ProcRoot, processes: &Processes) -> Vec<VmFacts> {
+pub(super) fn read(roots: &Roots, processes: &Processes) -> Vec<VmFacts> {
     let qemus = processes.qemus();
-    qemus.filter_map(|pid| one(proc, processes, pid)).collect()
+    qemus.filter_map(|pid| one(roots, processes, pid)).collect()
 }
 
-fn one(proc: &ProcRoot, processes: &Processes, pid: u32) -> Option<VmFacts> {
+fn one(roots: &Roots, processes: &Processes, pid: u32) -> Option<VmFacts> {
+    let proc = &roots.proc;
     // NUL between the words; only what tells of CPUs, memory and network is kept.
     let cmdline = proc.text_as(format!("{pid}/cmdline"), vm_args::public)?;
     let arguments = vm_args::Arguments::parse(&cmdline);
@@ -41,6 +42,10 @@ fn one(proc: &ProcRoot, processes: &Processes, pid: u32) -> Option<VmFacts> {
             .map(|tid| thread(proc, &tid.to_string(), tid, format!("vhost-{pid}"))),
     );
     let (memory_mib, huge_mib) = memory(proc, pid);
+    // A thread's name tells what drives its vCPU (accel/kvm/kvm-accel-ops.c).
+    let driven = vcpus.iter().find_map(|vcpu| vcpu.name.rsplit_once('/'));
+    let mut nics = vm_taps::named(roots, pid, arguments.nics);
+    nics.retain_mut(|nic| function::locate(&roots.sys, nic));
     Some(VmFacts {
         kind: VmKind::Qemu,
         name: arguments.name.unwrap_or_else(|| format!("pid {pid}")),
@@ -48,10 +53,10 @@ fn one(proc: &ProcRoot, processes: &Processes, pid: u32) -> Option<VmFacts> {
         start_ticks: TaskSample::read(proc, pid)
             .ok()
             .map(|task| task.start_ticks),
-        kvm: arguments.kvm,
+        kvm: driven.map(|(_, by)| by == "KVM").or(arguments.kvm),
         vcpus,
         vhost,
-        nics: arguments.nics,
+        nics,
         memory_mib,
         huge_mib,
     })

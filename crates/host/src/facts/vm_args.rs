@@ -2,24 +2,87 @@
 
 use nicety_model::facts::VmNic;
 
-/// Options that are kept; all others may hold secrets, paths and addresses.
-const KEPT: [&str; 10] = [
-    "-name", "-smp", "-m", "-accel", "-machine", "-M", "-netdev", "-nic", "-device", "-net",
-];
+use super::qemu_options::Options;
 
-/// Keys within them that are kept.
-const KEYS: [&str; 21] = [
-    "guest", "accel", "id", "vhost", "vhostfd", "vhostfds", "queues", "fds", "fd", "ifname",
-    "netdev", "mq", "vectors", "host", "cpus", "sockets", "cores", "threads", "model", "driver",
-    "type",
+/// Options that are kept, each with the key its first value may go without and the keys that are
+/// kept; all others may hold secrets, paths and addresses.
+const KEPT: [(&str, &str, &[&str]); 10] = [
+    ("-name", "guest", &["guest"]),
+    ("-smp", "cpus", &["cpus", "sockets", "cores", "threads"]),
+    ("-m", "size", &["size"]),
+    ("-accel", "accel", &["accel"]),
+    ("-machine", "type", &["type", "accel"]),
+    ("-M", "type", &["type", "accel"]),
+    ("-netdev", "type", NETDEV),
+    ("-nic", "type", NETDEV),
+    ("-net", "type", NETDEV),
+    ("-device", "driver", DEVICE),
 ];
+const NETDEV: &[&str] = &[
+    "type",
+    "id",
+    "ifname",
+    "fd",
+    "fds",
+    "vhost",
+    "vhostfd",
+    "vhostfds",
+    "vhostforce",
+    "queues",
+    "br",
+    "vnet_hdr",
+    "model",
+    "netdev",
+    "vectors",
+];
+const DEVICE: &[&str] = &[
+    "driver",
+    "id",
+    "netdev",
+    "mq",
+    "vectors",
+    "host",
+    "sysfsdev",
+    "rx_queue_size",
+    "tx_queue_size",
+    "packed",
+    "iommu_platform",
+];
+/// Properties of virtio-net that offer offloads (hw/net/virtio-net.c, `virtio_net_properties`).
+const OFFLOADS: [&str; 16] = [
+    "csum",
+    "gso",
+    "guest_csum",
+    "guest_tso4",
+    "guest_tso6",
+    "guest_ecn",
+    "guest_ufo",
+    "guest_uso4",
+    "guest_uso6",
+    "guest_rsc_ext",
+    "host_tso4",
+    "host_tso6",
+    "host_ecn",
+    "host_ufo",
+    "host_uso",
+    "mrg_rxbuf",
+];
+/// The bridge of `-netdev bridge` (net/net.c, `DEFAULT_BRIDGE_INTERFACE`).
+const BRIDGE: &str = "br0";
 
 /// What a command line tells.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Arguments {
     pub(super) name: Option<String>,
     pub(super) kvm: Option<bool>,
-    pub(super) nics: Vec<VmNic>,
+    pub(super) nics: Vec<Nic>,
+}
+
+/// A NIC, and the open files of its tap.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Nic {
+    pub(super) facts: VmNic,
+    pub(super) files: Vec<u32>,
 }
 
 /// The command line with nothing but what [`Arguments`] understands. NULs separate words.
@@ -29,179 +92,314 @@ pub(super) fn public(cmdline: &str) -> String {
     let program = program.rsplit('/').next().unwrap_or_default();
     let mut kept = vec![program.to_owned()];
     while let Some(word) = words.next() {
-        if word == "-enable-kvm" {
-            kept.push(word.to_owned());
-        } else if KEPT.contains(&word) {
-            let value = words.next().unwrap_or_default();
-            kept.push(word.to_owned());
-            kept.push(public_value(value));
+        let option = plain(word);
+        if option == "-enable-kvm" {
+            kept.push(option.to_owned());
+        } else if let Some((_, implied, keys)) = known(option) {
+            let value = Options::parse(words.next().unwrap_or_default(), implied);
+            let value = value.filtered(|key, value| public_value(option, keys, key, value));
+            kept.extend([option.to_owned(), value.text(implied)]);
+        } else if let Some(set) = Setting::read(option, || words.next()) {
+            kept.extend([option.to_owned(), set.text()]);
         }
     }
     kept.join("\0")
 }
 
-fn public_value(value: &str) -> String {
-    if value.starts_with('{') {
-        return public_json(value);
-    }
-    let parts = value.split(',').enumerate().filter(|(index, part)| {
-        match part.split_once('=') {
-            Some((key, _)) => KEYS.contains(&key),
-            // The first word without a key is the kind of thing.
-            None => *index == 0,
-        }
-    });
-    parts.map(|(_, part)| part).collect::<Vec<_>>().join(",")
+/// Options have one dash or two (softmmu/vl.c, `lookup_opt`).
+fn plain(word: &str) -> &str {
+    word.strip_prefix('-')
+        .filter(|rest| rest.starts_with('-'))
+        .unwrap_or(word)
 }
 
-/// libvirt writes devices as JSON objects; they become `driver,key=value`.
-fn public_json(text: &str) -> String {
-    let Ok(serde_json::Value::Object(map)) = serde_json::from_str(text) else {
-        return String::new();
+fn known(option: &str) -> Option<(&'static str, &'static str, &'static [&'static str])> {
+    KEPT.into_iter().find(|(name, _, _)| *name == option)
+}
+
+fn public_value(option: &str, keys: &[&str], key: &str, value: &str) -> Option<String> {
+    let offload = option == "-device" && OFFLOADS.contains(&key);
+    match key {
+        // Of another device these are names and addresses of something else.
+        "host" | "sysfsdev" if keys.contains(&key) => pci_address(value),
+        _ => (offload || keys.contains(&key)).then(|| value.to_owned()),
+    }
+}
+
+/// `0000:01:10.0`, of an address without its domain and of a path in sysfs too.
+pub(super) fn pci_address(text: &str) -> Option<String> {
+    let name = text.trim_end_matches('/').rsplit('/').next()?;
+    let (bus, function) = name.rsplit_once('.')?;
+    let mut parts = bus.rsplit(':');
+    let (device, bus) = (parts.next()?, parts.next()?);
+    let domain = parts.next().unwrap_or("0000");
+    let hex = |text: &str, most| {
+        (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
     };
-    let value = |value: &serde_json::Value| match value {
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let kind = ["driver", "type"].iter().find_map(|key| map.get(*key));
-    let mut parts: Vec<String> = kind.map(&value).into_iter().collect();
-    for (key, option) in &map {
-        if KEYS.contains(&key.as_str()) && !["driver", "type"].contains(&key.as_str()) {
-            parts.push(format!("{key}={}", value(option).replace(',', ":")));
+    let whole = parts.next().is_none()
+        && hex(domain, 8)
+        && hex(bus, 2)
+        && hex(device, 2)
+        && hex(function, 1);
+    whole.then(|| format!("{domain:0>4}:{bus:0>2}:{device:0>2}.{function}").to_ascii_lowercase())
+}
+
+/// A property set apart from its device: `-global virtio-net-pci.mq=on`, `-set device.net0.mq=on`.
+#[derive(Debug, PartialEq)]
+struct Setting {
+    /// Driver of the devices, or group and id of the one.
+    of: Vec<String>,
+    key: String,
+    value: String,
+}
+
+impl Setting {
+    /// Nothing of other options, and of properties that are not kept.
+    fn read<'a>(option: &str, value: impl FnOnce() -> Option<&'a str>) -> Option<Self> {
+        let depth = match option {
+            "-global" => 1,
+            "-set" => 2,
+            _ => return None,
+        };
+        let text = value()?;
+        let setting = match text.split_once('=') {
+            Some((left, value)) if left.contains('.') => {
+                let mut of: Vec<String> = left.split('.').map(str::to_owned).collect();
+                let (key, value) = (of.pop()?, value.to_owned());
+                Self { of, key, value }
+            }
+            // `-global driver=D,property=P,value=V`
+            _ => {
+                let options = Options::parse(text, "driver");
+                let part = |key| options.get(key).map(str::to_owned);
+                Self {
+                    of: vec![part("driver")?],
+                    key: part("property")?,
+                    value: part("value")?,
+                }
+            }
+        };
+        let driver = setting.of.first()?;
+        let ours = driver.starts_with("virtio-net") || ["device", "netdev"].contains(&&**driver);
+        let key = setting.key.as_str();
+        let keys = [DEVICE, NETDEV, &OFFLOADS];
+        let safe = !["host", "sysfsdev"].contains(&key);
+        let kept = ours && safe && keys.iter().any(|keys| keys.contains(&key));
+        (setting.of.len() == depth && kept).then_some(setting)
+    }
+
+    fn text(&self) -> String {
+        format!("{}.{}={}", self.of.join("."), self.key, self.value)
+    }
+
+    /// Applies it to an option of `group` that it means.
+    fn apply(&self, group: &str, options: &mut Options) {
+        match self.of.as_slice() {
+            [of, id] if of == group && options.get("id") == Some(id.as_str()) => {
+                options.set(&self.key, &self.value);
+            }
+            [_] if group == "device" => {
+                let model = options.get("driver").or(options.get("model"));
+                if model.is_some_and(|model| model.starts_with("virtio")) {
+                    options.default_to(&self.key, &self.value);
+                }
+            }
+            _ => {}
         }
     }
-    parts.join(",")
 }
 
 impl Arguments {
     /// Reads what [`public`] leaves.
     pub(super) fn parse(cmdline: &str) -> Self {
-        let mut arguments = Self::default();
-        let mut models: Vec<(String, String)> = Vec::new();
-        let mut backends: Vec<(String, VmNic)> = Vec::new();
-        let mut words = cmdline.split('\0').skip(1);
-        while let Some(word) = words.next() {
-            if word == "-enable-kvm" {
-                arguments.kvm = Some(true);
-                continue;
-            }
-            let value = words.next().unwrap_or_default();
-            let key = |key: &str| part(value, key);
-            let kind = value.split(',').next().unwrap_or_default();
-            match word {
-                "-name" => arguments.name = key("guest").or_else(|| Some(kind.to_owned())),
-                "-accel" => arguments.kvm = Some(kind == "kvm"),
-                "-machine" | "-M" => {
-                    arguments.kvm = key("accel")
-                        .map(|accel| accel.contains("kvm"))
-                        .or(arguments.kvm);
-                }
-                "-netdev" | "-nic" => backends.push((key("id").unwrap_or_default(), nic(value))),
-                "-device" if kind.starts_with("vfio-pci") => {
-                    arguments.nics.push(VmNic {
-                        backend: "vfio".to_owned(),
-                        interface: key("host"),
-                        ..VmNic::default()
-                    });
-                }
-                "-device" => {
-                    if let Some(netdev) = key("netdev") {
-                        models.push((netdev, kind.to_owned()));
-                    }
-                }
-                _ => {}
-            }
+        let line = Line::parse(cmdline);
+        let mut arguments = Self {
+            kvm: line.kvm,
+            ..Self::default()
+        };
+        for (_, options) in line.of(&["-name"]) {
+            arguments.name = options.get("guest").map(str::to_owned);
         }
-        for (id, mut nic) in backends {
-            let model = models.iter().find(|(netdev, _)| *netdev == id);
-            nic.model = model.map(|(_, model)| model.clone()).or(nic.model);
-            arguments.nics.push(nic);
-        }
+        arguments.nics = line.nics();
         arguments
     }
 }
 
-fn nic(value: &str) -> VmNic {
-    let kind = value.split(',').next().unwrap_or_default();
-    let fds = |key: &str| part(value, key).map(|list| list.split(':').count() as u32);
-    let vhost = match part(value, "vhost").as_deref() {
-        Some(word) => Some(matches!(word, "on" | "true")),
-        None if part(value, "vhostfd").is_some() || part(value, "vhostfds").is_some() => Some(true),
-        None => (kind == "tap").then_some(false),
-    };
-    VmNic {
-        backend: kind.to_owned(),
-        interface: part(value, "ifname"),
-        vhost,
-        queues: part(value, "queues")
-            .and_then(|text| text.parse().ok())
-            .or_else(|| fds("fds")),
-        model: part(value, "model"),
+/// The options of a command line, in order.
+#[derive(Debug, Default)]
+struct Line {
+    options: Vec<(&'static str, Options)>,
+    settings: Vec<Setting>,
+    kvm: Option<bool>,
+}
+
+impl Line {
+    fn parse(cmdline: &str) -> Self {
+        let mut line = Self::default();
+        let mut words = cmdline.split('\0');
+        let program = words.next().unwrap_or_default();
+        while let Some(word) = words.next() {
+            let option = plain(word);
+            if option == "-enable-kvm" {
+                line.kvm = Some(true);
+            } else if let Some((name, implied, _)) = known(option) {
+                let value = words.next().unwrap_or_default();
+                line.options.push((name, Options::parse(value, implied)));
+            } else {
+                line.settings.extend(Setting::read(option, || words.next()));
+            }
+        }
+        // The first of several counts; without any the program's name does (softmmu/vl.c,
+        // `configure_accelerators`).
+        let chosen = line
+            .of(&["-accel", "-machine", "-M"])
+            .find_map(|(_, options)| options.get("accel"))
+            .map(|accel| accel.starts_with("kvm"));
+        let by_name = program.ends_with("kvm").then_some(true);
+        line.kvm = line.kvm.or(chosen).or(by_name);
+        line
+    }
+
+    fn of(&self, names: &'static [&str]) -> impl Iterator<Item = &(&'static str, Options)> {
+        let options = self.options.iter();
+        options.filter(move |(name, _)| names.contains(name))
+    }
+
+    /// An option as settings elsewhere on the line leave it.
+    fn set(&self, group: &str, options: &Options) -> Options {
+        let mut options = options.clone();
+        for setting in &self.settings {
+            setting.apply(group, &mut options);
+        }
+        options
+    }
+
+    fn nics(&self) -> Vec<Nic> {
+        let devices: Vec<Options> = self.of(&["-device"]).map(|(_, o)| o.clone()).collect();
+        // `-net nic,netdev=ID` is a device too.
+        let (cards, hub): (Vec<_>, Vec<_>) = self
+            .of(&["-net"])
+            .map(|(_, options)| options.clone())
+            .partition(|options| options.get("type") == Some("nic"));
+        let (cards, on_hub): (Vec<_>, Vec<_>) = cards
+            .into_iter()
+            .partition(|card| card.get("netdev").is_some());
+        let devices: Vec<Options> = devices.into_iter().chain(cards).collect();
+        let mut nics: Vec<Nic> = devices.iter().filter_map(passed_through).collect();
+        for (option, options) in self.of(&["-netdev", "-nic"]) {
+            let options = self.set("netdev", options);
+            let mut nic = backend(&options);
+            let id = options.get("id");
+            let own = devices
+                .iter()
+                .find(|device| id.is_some() && device.get("netdev") == id);
+            if let Some(device) = own.or((*option == "-nic").then_some(&options)) {
+                front(&mut nic.facts, &self.set("device", device));
+            }
+            nics.push(nic);
+        }
+        nics.extend(hub.iter().map(|options| on_a_hub(options, &on_hub)));
+        nics.retain(|nic| !["", "none", "help"].contains(&nic.facts.backend.as_str()));
+        nics
     }
 }
 
-/// Value of `key=` in a comma separated option.
-fn part(value: &str, key: &str) -> Option<String> {
-    let parts = value.split(',').filter_map(|part| part.split_once('='));
-    let mut values = parts.filter(|(name, _)| *name == key);
-    values.next().map(|(_, value)| value.to_owned())
+/// A function of a NIC, or of anything else, that the guest drives.
+fn passed_through(device: &Options) -> Option<Nic> {
+    let driver = device.get("driver")?;
+    let address = device.get("host").or(device.get("sysfsdev"))?;
+    let facts = VmNic {
+        backend: "vfio".to_owned(),
+        interface: Some(pci_address(address)?),
+        ..VmNic::default()
+    };
+    let files = Vec::new();
+    driver
+        .starts_with("vfio-pci")
+        .then_some(Nic { facts, files })
+}
+
+/// `-net tap` and `-net nic` meet on a hub, which vhost cannot pass (hw/net/vhost_net.c,
+/// `get_vhost_net`).
+fn on_a_hub(options: &Options, cards: &[Options]) -> Nic {
+    let mut nic = backend(options);
+    nic.facts.vhost = nic.facts.vhost.map(|_| false);
+    nic.facts.queues = None;
+    if let [card] = cards {
+        front(&mut nic.facts, card);
+    }
+    nic
+}
+
+/// The host's side.
+fn backend(options: &Options) -> Nic {
+    let kind = options.get("type").unwrap_or_default();
+    let list = options.get("fds").or(options.get("fd"));
+    let files = list.into_iter().flat_map(|list| list.split(':'));
+    let fds = options
+        .get("fds")
+        .map(|list| list.split(':').count() as u32);
+    let bridge = match kind {
+        "bridge" => options.get("br").or(Some(BRIDGE)),
+        _ => options.get("br"),
+    };
+    // `tap%d` is a pattern: the kernel gave the name.
+    let interface = options.get("ifname").filter(|name| !name.contains('%'));
+    Nic {
+        files: files.filter_map(|fd| fd.parse().ok()).collect(),
+        facts: VmNic {
+            backend: kind.to_owned(),
+            interface: interface.map(str::to_owned),
+            bridge: bridge.map(str::to_owned),
+            vhost: vhost(kind, options),
+            queues: options.number("queues").or(fds),
+            offloads_off: off(&["vnet_hdr"], options),
+            ..VmNic::default()
+        },
+    }
+}
+
+/// Whether the kernel moves the frames of a tap (net/tap.c, `net_init_tap_one`).
+fn vhost(kind: &str, options: &Options) -> Option<bool> {
+    let given = ["vhostfd", "vhostfds"]
+        .iter()
+        .any(|key| options.get(key).is_some());
+    match kind {
+        "tap" => Some(
+            options
+                .on("vhost")
+                .unwrap_or(given || options.on("vhostforce") == Some(true)),
+        ),
+        "bridge" => Some(false),
+        _ => options.on("vhost"),
+    }
+}
+
+/// The guest's side.
+fn front(nic: &mut VmNic, device: &Options) {
+    let model = device.get("driver").or(device.get("model"));
+    nic.model = model.map(|model| match model {
+        // Other names of it (system/qdev-monitor.c, `qdev_alias_table`; net/net.c).
+        "virtio" | "virtio-net" => "virtio-net-pci".to_owned(),
+        model => model.to_owned(),
+    });
+    nic.vectors = device.number("vectors");
+    if nic.is_virtio() == Some(true) {
+        nic.mq = Some(device.on("mq").unwrap_or(false));
+        nic.rx_queue_size = device.number("rx_queue_size");
+        nic.tx_queue_size = device.number("tx_queue_size");
+        nic.packed = device.on("packed");
+        nic.iommu_platform = device.on("iommu_platform");
+        nic.offloads_off.extend(off(&OFFLOADS, device));
+    }
+}
+
+/// Which of these switches are off.
+fn off(names: &[&str], options: &Options) -> Vec<String> {
+    let names = names.iter().filter(|name| options.on(name) == Some(false));
+    names.map(|name| (*name).to_owned()).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_line_keeps_the_network_and_loses_the_rest() {
-        let words = [
-            "/usr/bin/qemu-system-x86_64",
-            "-name",
-            "guest=web,debug-threads=on",
-            "-object",
-            "secret,id=s,data=hunter2",
-            "-machine",
-            "pc-q35,accel=kvm",
-            "-drive",
-            "file=/secret/disk",
-            "-netdev",
-            "{\"type\":\"tap\",\"fds\":\"30:31\",\"vhost\":true,\"vhostfds\":\"32:33\",\"id\":\"n0\"}",
-            "-device",
-            "{\"driver\":\"virtio-net-pci\",\"mq\":true,\"netdev\":\"n0\",\"mac\":\"52:54:00:00:00:01\"}",
-            "-netdev",
-            "tap,id=n1,ifname=tap7,vhost=off,script=/etc/x",
-            "-device",
-            "e1000,netdev=n1,mac=52:54:00:00:00:02",
-            "-device",
-            "vfio-pci,host=0000:01:10.0",
-        ];
-        let text = public(&words.join("\0"));
-        for secret in ["hunter2", "/secret", "52:54", "/etc/x", "/usr/bin"] {
-            assert!(!text.contains(secret), "{text:?}");
-        }
-        assert_eq!(public(&text), text, "a record of a record is the same");
-        let arguments = Arguments::parse(&text);
-        assert_eq!(arguments.name.as_deref(), Some("web"));
-        assert_eq!(arguments.kvm, Some(true));
-        let nic = |backend: &str, vhost, queues, model: Option<&str>| VmNic {
-            backend: backend.to_owned(),
-            interface: None,
-            vhost,
-            queues,
-            model: model.map(str::to_owned),
-        };
-        assert_eq!(
-            arguments.nics,
-            [
-                VmNic {
-                    interface: Some("0000:01:10.0".to_owned()),
-                    ..nic("vfio", None, None, None)
-                },
-                nic("tap", Some(true), Some(2), Some("virtio-net-pci")),
-                VmNic {
-                    interface: Some("tap7".to_owned()),
-                    ..nic("tap", Some(false), None, Some("e1000"))
-                },
-            ]
-        );
-    }
-}
+#[path = "vm_args/tests.rs"]
+mod tests;
