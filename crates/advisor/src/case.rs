@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use nicety_model::HostFacts;
-use nicety_model::facts::{InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, VmFacts, WindowFacts};
+use nicety_model::facts::way::Way;
+use nicety_model::facts::{
+    InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, WindowFacts, XenFacts,
+};
 use nicety_model::finding::Goal;
 use nicety_model::path_mtu::PathProbe;
 use nicety_model::total;
@@ -100,8 +103,33 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// CPUs of the socket that Xen's first domain is pinned to, else of the first one, where rule T01
+    /// puts it.
+    pub(crate) fn first_domain_cpus(&self) -> Vec<u32> {
+        let size = self
+            .facts
+            .xen
+            .as_ref()
+            .and_then(XenFacts::threads_per_socket);
+        let (Some(xen), Some(size @ 1..)) = (&self.facts.xen, size) else {
+            return Vec::new();
+        };
+        let pinned = xen.dom0_vcpus.iter().filter(|vcpu| !vcpu.cpus.is_empty());
+        let sockets: BTreeSet<u32> = pinned
+            .flat_map(|vcpu| vcpu.cpus.iter().map(|cpu| cpu / size))
+            .collect();
+        let socket = match sockets.len() {
+            1 => sockets.first().copied().unwrap_or(0),
+            _ => 0,
+        };
+        let all = xen.cpus.unwrap_or(u32::MAX);
+        (socket * size..(socket + 1) * size)
+            .filter(|cpu| *cpu < all)
+            .collect()
+    }
+
     /// All CPUs, one per core first.
-    fn spread(&self) -> Vec<u32> {
+    pub(crate) fn spread(&self) -> Vec<u32> {
         let cpus = &self.facts.cpu.cpus;
         let first = cpus.iter().filter(|seat| seat.cpu == seat.core);
         let second = cpus.iter().filter(|seat| seat.cpu != seat.core);
@@ -183,29 +211,14 @@ impl<'a> Case<'a> {
         self.stacks.traversed(net)
     }
 
-    /// The NIC whose traffic a virtual machine lives on: below the bridge of its tap, or that of
-    /// its virtual function; else the fastest one.
-    pub fn nic_of(&self, vm: &VmFacts) -> Option<&'a NetFacts> {
-        let own = vm.nics.iter().filter_map(|nic| {
-            let name = nic.interface.as_deref()?;
-            match nic.backend.as_str() {
-                "vfio" => self.physical_of(name),
-                _ => self.stacks.nic_below(name),
-            }
-        });
-        fastest(own).or_else(|| fastest(self.nics().filter(|net| !net.is_vf)))
+    /// An interface by name.
+    pub(crate) fn interface(&self, name: &str) -> Option<&'a NetFacts> {
+        self.stacks.interface(name)
     }
 
-    /// The port of a virtual function: the first one on its bus.
-    fn physical_of(&self, function: &str) -> Option<&'a NetFacts> {
-        let bus = |address: &str| {
-            let (bus, _) = address.rsplit_once(':')?;
-            Some(bus.rsplit_once(':').map_or(bus, |(_, bus)| bus).to_owned())
-        };
-        let wanted = bus(function)?;
-        let same =
-            |net: &&NetFacts| net.link.bus.as_deref().and_then(bus).as_ref() == Some(&wanted);
-        self.nics().filter(|net| !net.is_vf).find(same)
+    /// The way from a guest's interface to the NIC that carries it.
+    pub fn way(&self, from: &str) -> Way {
+        self.stacks.way(from)
     }
 
     /// Receive work per CPU, in the window where somebody looked on, else since boot.
@@ -236,6 +249,15 @@ impl<'a> Case<'a> {
         (total >= least.max(1)).then(|| (busiest.cpu, busiest.processed as f64 / total as f64))
     }
 
+    /// The same where these frames are a NIC's: it is the only one, or its interrupts come to that
+    /// CPU.
+    pub fn busiest_receiver_of(&self, net: &NetFacts) -> Option<(u32, f64)> {
+        let busiest = self.busiest_receiver()?;
+        let mut irqs = self.queue_irqs(net).into_iter();
+        let taken = irqs.any(|irq| irq.effective.contains(&busiest.0));
+        (taken || self.nics().count() == 1).then_some(busiest)
+    }
+
     /// The window, or `None` after saying that the rule needs one to count `what`.
     pub fn window(&self, report: &mut Report, what: &str) -> Option<&'a WindowFacts> {
         if self.facts.window.is_none() {
@@ -251,54 +273,11 @@ pub(crate) fn in_seconds(window: &WindowFacts) -> String {
     format!("in {} s", (window.seconds * 10.0).round() / 10.0)
 }
 
-/// The first of the fastest.
-fn fastest<'a>(nics: impl Iterator<Item = &'a NetFacts>) -> Option<&'a NetFacts> {
-    nics.min_by_key(|net| std::cmp::Reverse(net.link.speed_mbps))
-}
-
 #[cfg(test)]
 mod tests {
-    use nicety_model::facts::VmNic;
-
     use crate::case::{Case, Wishes};
     use crate::fixture::Host;
     use nicety_model::finding::Goal;
-
-    /// Two ports, the slow one with a bridge and a guest's tap on it.
-    fn host(backend: &str, interface: &str) -> Host {
-        let host = Host::new(2, 4).nic("eth0", 10_000, 0).bridged();
-        let host = host.nic("eth1", 25_000, 1).vm("a", &[&[1]]);
-        let (backend, interface) = (backend.to_owned(), interface.to_owned());
-        host.facts_with(|facts| {
-            let mut tap = facts.interfaces[1].clone();
-            tap.class = nicety_model::facts::InterfaceClass::Tap;
-            tap.link.name = "vnet0".to_owned();
-            tap.link.master = Some("br0".to_owned());
-            facts.interfaces.push(tap);
-            facts.interfaces[0].link.bus = Some("0000:01:00.0".to_owned());
-            facts.vms[0].nics.push(VmNic {
-                backend,
-                interface: Some(interface),
-                ..VmNic::default()
-            });
-        })
-    }
-
-    #[test]
-    fn a_guest_lives_on_the_nic_below_its_tap_or_function() {
-        for (backend, interface, nic) in [
-            ("tap", "vnet0", "eth0"),
-            ("tap", "other", "eth1"),
-            ("vfio", "0000:01:10.2", "eth0"),
-            ("vfio", "01:10.2", "eth0"),
-            ("vfio", "0000:02:10.2", "eth1"),
-        ] {
-            let host = host(backend, interface);
-            let case = Case::new(&host.facts, Goal::Throughput, Wishes::default());
-            let below = case.nic_of(&host.facts.vms[0]).map(|net| net.name());
-            assert_eq!(below, Some(nic), "{backend} {interface}");
-        }
-    }
 
     #[test]
     fn a_port_forwards_when_something_on_it_is_bridged() {

@@ -10,6 +10,7 @@ mod draft;
 #[cfg(test)]
 mod fixture;
 pub mod fleet;
+mod home;
 pub mod measured;
 mod owners;
 pub mod path_mtu;

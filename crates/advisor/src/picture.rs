@@ -9,6 +9,7 @@ use nicety_model::finding::Goal;
 use nicety_model::picture::{CpuPicture, Mark, MarkKind, NicPicture, NodePicture, Picture};
 
 use crate::case::{Case, Wishes};
+use crate::home::Home;
 
 /// The host as it is drawn. Misplaced is what runs, or may run, away from the node of its NIC.
 pub fn picture(facts: &HostFacts) -> Picture {
@@ -29,21 +30,19 @@ pub fn picture(facts: &HostFacts) -> Picture {
             } else {
                 irq.name.clone()
             };
-            add(
-                &case,
-                &mut picture,
-                Some(net),
-                (MarkKind::Interrupt, name),
-                cpus,
-            );
+            let home = Home::of(&case, vec![net]).ok();
+            let mark = mark(MarkKind::Interrupt, name, Some(net.name()));
+            add(&case, &mut picture, home.as_ref(), mark, cpus);
         }
     }
     for vm in &facts.vms {
-        let net = case.nic_of(vm);
+        let home = case.home_of(vm).ok();
+        let nic = home.as_ref().and_then(|home| home.nics.first());
         for (kind, threads, word) in kinds(vm) {
             for (index, thread) in threads.iter().enumerate() {
                 let name = format!("{} {word} {index}", vm.name);
-                add(&case, &mut picture, net, (kind, name), &thread.cpus);
+                let mark = mark(kind, name, nic.map(|net| net.name()));
+                add(&case, &mut picture, home.as_ref(), mark, &thread.cpus);
             }
         }
     }
@@ -109,33 +108,37 @@ fn about(net: &NetFacts) -> String {
     }
 }
 
+fn mark(kind: MarkKind, name: String, nic: Option<&str>) -> Mark {
+    Mark {
+        kind,
+        name,
+        misplaced: false,
+        nic: nic.map(str::to_owned),
+    }
+}
+
 fn add(
     case: &Case<'_>,
     picture: &mut Picture,
-    net: Option<&NetFacts>,
-    (kind, name): (MarkKind, String),
+    home: Option<&Home<'_>>,
+    mut mark: Mark,
     cpus: &[u32],
 ) {
-    let home = net.and_then(|net| case.node_of(net));
     let there: BTreeSet<Option<u32>> = cpus
         .iter()
         .map(|cpu| case.facts.cpu.node_of(*cpu))
         .collect();
     // Without a second node, or without knowing the NIC's, nothing is far.
-    let misplaced = case.has_nodes() && home.is_some() && there.iter().any(|node| *node != home);
-    if let (true, Some(net), Some(home)) = (misplaced, net, home) {
+    let known = home.filter(|home| case.has_nodes() && home.node.is_some());
+    if let Some(home) = known.filter(|home| there.iter().any(|node| *node != home.node)) {
+        mark.misplaced = true;
         picture.misplaced.push(format!(
-            "{name} runs on {}, {} is on node {home}",
+            "{} runs on {}, {}",
+            mark.name,
             name_cpus(cpus),
-            net.name()
+            home.place()
         ));
     }
-    let mark = Mark {
-        kind,
-        name,
-        misplaced,
-        nic: net.map(|net| net.name().to_owned()),
-    };
     let place = match (cpus, there.first()) {
         ([cpu], _) => cpu_of(picture, *cpu).map(|cpu| &mut cpu.marks),
         (_, Some(node)) if there.len() == 1 => {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use nicety_model::facts::NetFacts;
 
 use crate::case::Case;
+use crate::home::Home;
 
 /// CPUs for a NIC's interrupts, best first: near it, one per core before siblings, without the
 /// first CPU (every other device's interrupts start there), isolated ones, and those that
@@ -16,15 +17,17 @@ pub(crate) fn irq_cpus(case: &Case<'_>, net: &NetFacts) -> Vec<u32> {
     case.local_cpus(net).into_iter().filter(free).collect()
 }
 
-/// CPUs near a NIC for threads of virtual machines, best first: without the first CPU and the
-/// cores that take the NIC's interrupts, now or by the rule about them.
-pub(crate) fn vm_cpus(case: &Case<'_>, net: &NetFacts) -> Vec<u32> {
-    let irqs = case.queue_irqs(net);
-    let planned = irq_cpus(case, net).into_iter().take(irqs.len());
-    let now = irqs.iter().flat_map(|irq| irq.effective.iter().copied());
-    let busy: BTreeSet<u32> = planned.chain(now).collect();
+/// CPUs near a guest's NIC for its threads, best first: without the first CPU and the cores that
+/// take the interrupts of NICs there, now or by the rule about them.
+pub(crate) fn vm_cpus<'a>(case: &Case<'a>, home: &Home<'a>) -> Vec<u32> {
+    let mut busy: BTreeSet<u32> = BTreeSet::new();
+    for net in case.ports_near(home) {
+        let irqs = case.queue_irqs(net);
+        busy.extend(irq_cpus(case, net).into_iter().take(irqs.len()));
+        busy.extend(irqs.iter().flat_map(|irq| irq.effective.iter().copied()));
+    }
     let free = |cpu: &u32| *cpu != 0 && !busy.contains(cpu);
-    case.local_cpus(net).into_iter().filter(free).collect()
+    case.cpus_near(home).into_iter().filter(free).collect()
 }
 
 /// A CPU mask as the kernel prints it: words of 32 bits, highest first, for `cpus` CPUs.

@@ -1,9 +1,10 @@
-//! What hangs on what: which interfaces a frame of a NIC passes, and the NIC below each of them.
+//! What hangs on what: which interfaces a frame of a NIC passes, and which NIC carries a guest.
 //! Looked up once, for a host has hundreds of interfaces and every rule asks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::HostFacts;
+use nicety_model::facts::way::{Hops, Way};
 use nicety_model::facts::{InterfaceClass, NetFacts};
 
 /// Interfaces by place in the facts.
@@ -15,8 +16,7 @@ pub(crate) struct Stacks<'a> {
     above: BTreeMap<&'a str, Vec<usize>>,
     /// Ports of a bridge, switch or bond.
     ports: BTreeMap<&'a str, Vec<usize>>,
-    /// The fastest active NIC whose frames pass an interface.
-    nic_below: BTreeMap<&'a str, usize>,
+    hops: Hops<'a>,
 }
 
 impl<'a> Stacks<'a> {
@@ -26,7 +26,7 @@ impl<'a> Stacks<'a> {
             by_name: BTreeMap::new(),
             above: BTreeMap::new(),
             ports: BTreeMap::new(),
-            nic_below: BTreeMap::new(),
+            hops: facts.interfaces.iter().collect(),
         };
         for (at, net) in facts.interfaces.iter().enumerate() {
             stacks.by_name.insert(net.name(), at);
@@ -35,18 +35,6 @@ impl<'a> Stacks<'a> {
             }
             if let Some(master) = &net.link.master {
                 stacks.ports.entry(master).or_default().push(at);
-            }
-        }
-        for (at, nic) in facts.interfaces.iter().enumerate() {
-            if !nic.is_active_nic() {
-                continue;
-            }
-            for traversed in stacks.traversed(nic) {
-                let best = stacks.nic_below.entry(traversed.name()).or_insert(at);
-                // The first of equally fast ones.
-                if nic.link.speed_mbps > facts.interfaces[*best].link.speed_mbps {
-                    *best = at;
-                }
             }
         }
         stacks
@@ -62,14 +50,13 @@ impl<'a> Stacks<'a> {
         above.map(|&at| &self.facts.interfaces[at])
     }
 
-    /// The fastest NIC whose frames pass an interface.
-    pub(crate) fn nic_below(&self, name: &str) -> Option<&'a NetFacts> {
-        let at = self.nic_below.get(name)?;
-        Some(&self.facts.interfaces[*at])
+    /// The way from a guest's interface to its NIC.
+    pub(crate) fn way(&self, from: &str) -> Way {
+        self.hops.way(from)
     }
 
     /// Interfaces a frame of a NIC passes on this host: itself, what is stacked on it, its
-    /// masters and their other ports that are no hardware.
+    /// masters and their other ports that are no hardware, and the other ends of veths.
     pub(crate) fn traversed(&self, net: &'a NetFacts) -> Vec<&'a NetFacts> {
         let all = &self.facts.interfaces;
         let mut known: BTreeSet<&str> = BTreeSet::from([net.name()]);
@@ -81,8 +68,9 @@ impl<'a> Stacks<'a> {
                 map.get(here.name()).cloned().unwrap_or_default()
             };
             let mut next = of(&self.above);
-            let master = here.link.master.as_deref();
-            next.extend(master.and_then(|name| self.by_name.get(name)));
+            let beside = [&here.link.master, &here.link.peer];
+            let beside = beside.into_iter().flatten();
+            next.extend(beside.filter_map(|name| self.by_name.get(name.as_str())));
             let soft = |at: &usize| all[*at].class != InterfaceClass::Hardware;
             next.extend(of(&self.ports).into_iter().filter(soft));
             // In the kernel's order.

@@ -43,7 +43,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
         }
         let most = cores.min(max);
         let crowded = case
-            .busiest_receiver()
+            .busiest_receiver_of(net)
             .is_some_and(|(_, share)| share > CROWDED);
         let wanted = match case.goal {
             Goal::Latency => most,

@@ -47,15 +47,13 @@ fn check(case: &Case<'_>, report: &mut Report) {
             continue;
         }
         let memory = total(vm.memory_mib.values());
-        let node = case
-            .nic_of(vm)
-            .and_then(|net| case.node_of(net))
-            .unwrap_or(0);
+        let node = case.home_of(vm).ok().and_then(|home| home.node);
+        let place = node.map_or_else(String::new, |node| format!(" on node {node}"));
         let pages = memory.div_ceil(1024);
         let finding = report.find(
             &vm.name,
             format!("vhost-user, {memory} MiB in small pages"),
-            format!("huge pages on node {node}"),
+            format!("huge pages{place}"),
             &HUGE,
         );
         finding.formula = Some(format!("{memory} MiB / 1 GiB = {pages} pages"));
@@ -89,7 +87,11 @@ mod tests {
             }];
             f.vms[0].memory_mib = [(0, 4096)].into();
         });
-        assert!(host.one("hugepages").advice[0].contains("hugepages=4"));
+        let finding = host.one("hugepages");
+        assert!(finding.advice[0].contains("hugepages=4"));
+        assert_eq!(finding.should, "huge pages");
+        let near = host.clone().nic("eth0", 10_000, 0);
+        assert_eq!(near.one("hugepages").should, "huge pages on node 0");
         host.facts_with(|f| f.vms[0].huge_mib = 4096)
             .none("hugepages");
         Host::new(1, 4).vm("a", &[&[1]]).none("hugepages");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nicety_model::facts::VmFacts;
+use nicety_model::facts::{VmFacts, VmNic};
 use nicety_model::finding::{Certainty, Effect, Finding, Gain, Goal, Risk};
 
 use crate::case::{Case, in_seconds};
@@ -13,11 +13,11 @@ pub(super) const RULE: Rule = Rule {
     id: "T28",
     name: "multiqueue",
     checks: "A virtio NIC has queues for its vCPUs",
-    fires: "Fires when a guest NIC has one queue for several vCPUs, or more queues than vCPUs. \
-            Not for latency.",
+    fires: "Fires when a guest NIC has one queue for several vCPUs, more queues than vCPUs, or \
+            queues that its device does not offer. Not for latency.",
     writes: None,
     gain: Gain::Medium,
-    reasons: &[QUEUES],
+    reasons: &[QUEUES, NOT_OFFERED, SHARED],
     check,
 };
 
@@ -28,6 +28,22 @@ const QUEUES: Reason = Reason {
     cost: "The guest restarts. The host runs more vhost threads.",
     risk: Risk::Medium,
     certainty: Certainty::Guess,
+};
+
+const NOT_OFFERED: Reason = Reason {
+    why: "The back end opens several queues, but a virtio device offers one unless mq is on.",
+    source: "QEMU hw/net/virtio-net.c, virtio_net_set_multiqueue and the property mq",
+    cost: "The guest restarts. The host runs more vhost threads.",
+    risk: Risk::Medium,
+    certainty: Certainty::Certain,
+};
+
+const SHARED: Reason = Reason {
+    why: "With too few interrupts the guest's driver gives all queues one, and one vCPU serves them.",
+    source: "Linux drivers/virtio/virtio_pci_common.c, vp_find_vqs",
+    cost: "The guest restarts.",
+    risk: Risk::Medium,
+    certainty: Certainty::Likely,
 };
 
 /// A vhost thread with less than this of its CPU has time for more frames.
@@ -49,7 +65,11 @@ fn check(case: &Case<'_>, report: &mut Report) {
     for vm in &case.facts.vms {
         let wanted = vm.vcpus.len().min(MOST).min(free.max(1));
         let formula = format!("min({} vCPUs, {MOST}, {free} free CPUs)", vm.vcpus.len());
-        let too_many = vm.nics.iter().filter_map(|nic| nic.queues);
+        for nic in &vm.nics {
+            unused(vm, nic, report);
+        }
+        let offered = vm.nics.iter().filter(|nic| nic.mq != Some(false));
+        let too_many = offered.filter_map(|nic| nic.queues);
         for queues in too_many.filter(|queues| *queues as usize > vm.vcpus.len().max(1)) {
             let finding = report.find(
                 &vm.name,
@@ -64,10 +84,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
             set(finding, wanted);
         }
         let single = vm.nics.iter().filter(|nic| {
-            let virtio = nic
-                .model
-                .as_deref()
-                .is_some_and(|model| model.starts_with("virtio-net"));
+            let virtio = nic.is_virtio() == Some(true);
             nic.vhost == Some(true) && virtio && nic.queues.unwrap_or(1) == 1
         });
         let Some(full) = vhost_full(case, vm) else {
@@ -85,6 +102,33 @@ fn check(case: &Case<'_>, report: &mut Report) {
             set(finding, wanted);
         }
     }
+}
+
+/// Queues that the device does not offer, or has no interrupts for.
+fn unused(vm: &VmFacts, nic: &VmNic, report: &mut Report) {
+    let Some(queues) = nic.queues.filter(|queues| *queues > 1) else {
+        return;
+    };
+    let enough = 2 * queues + 2;
+    // One for each queue of either side, one for news of the device.
+    let few = nic.vectors.filter(|vectors| *vectors < 2 * queues + 1);
+    let (is, reason) = match (nic.mq, few) {
+        (Some(false), _) => (
+            format!("queues={queues}, but the device has no mq=on: the guest gets one queue"),
+            &NOT_OFFERED,
+        ),
+        (Some(true), Some(vectors)) => (
+            format!("vectors={vectors} for {queues} queues: they share interrupts"),
+            &SHARED,
+        ),
+        _ => return,
+    };
+    let finding = report.find(&vm.name, is, format!("mq=on,vectors={enough}"), reason);
+    finding.formula = Some(format!("vectors 2 × {queues} + 2 = {enough}"));
+    finding.effect = Effect::VmRestart;
+    finding.advice.push(format!(
+        "Set -device virtio-net-pci,mq=on,vectors={enough}, or <driver name='vhost' queues='{queues}'/>."
+    ));
 }
 
 /// How the queues are set.
@@ -147,6 +191,41 @@ mod tests {
         let all: Vec<[u32; 1]> = (0..8).map(|cpu| [cpu]).collect();
         let all: Vec<&[u32]> = all.iter().map(<[u32; 1]>::as_slice).collect();
         host(&all, None).none("multiqueue");
+    }
+
+    #[test]
+    fn queues_without_mq_or_interrupts_are_no_use() {
+        let host = |queues, mq, vectors| {
+            let nic = VmNic {
+                backend: "tap".to_owned(),
+                vhost: Some(true),
+                model: Some("virtio-net-pci".to_owned()),
+                queues,
+                mq: Some(mq),
+                vectors,
+                ..VmNic::default()
+            };
+            Host::new(1, 8)
+                .vm("a", &[&[1], &[2], &[3], &[4]])
+                .facts_with(|f| f.vms[0].nics = vec![nic])
+        };
+        let finding = host(Some(4), false, None).one("multiqueue");
+        assert_eq!(
+            finding.is,
+            "queues=4, but the device has no mq=on: the guest gets one queue"
+        );
+        assert_eq!(finding.should, "mq=on,vectors=10");
+        // More than there are vCPUs is said only of queues that are offered.
+        assert!(
+            host(Some(8), false, None)
+                .one("multiqueue")
+                .is
+                .contains("no mq=on")
+        );
+        host(Some(4), true, None).none("multiqueue");
+        host(Some(4), true, Some(9)).none("multiqueue");
+        let few = host(Some(4), true, Some(3)).one("multiqueue");
+        assert!(few.is.starts_with("vectors=3 for 4 queues"), "{}", few.is);
     }
 
     #[test]

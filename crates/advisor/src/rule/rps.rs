@@ -78,7 +78,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
                 .collect();
             continue;
         }
-        let Some((cpu, share)) = case.busiest_receiver() else {
+        let Some((cpu, share)) = case.busiest_receiver_of(net) else {
             continue;
         };
         let few = queues * 2 < cores;

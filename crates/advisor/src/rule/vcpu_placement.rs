@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use nicety_model::cpu_list::{format_cpu_list, name_cpus};
-use nicety_model::facts::{NetFacts, VmFacts, VmKind};
+use nicety_model::facts::{VmFacts, VmKind};
 use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 use nicety_model::knob::Knob;
 use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::home::{Home, Unplaced};
 use crate::place::vm_cpus;
 use crate::rule::Rule;
 
@@ -45,41 +46,35 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if !far {
         return;
     }
-    let mut used: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+    let mut used: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut unplaced = Unplaced::default();
     for vm in &case.facts.vms {
-        let Some(net) = case.nic_of(vm) else { continue };
-        if case.facts.xen.is_none() && case.node_of(net).is_none() {
-            report.undecided(
-                "The firmware does not report the NUMA node of the NIC.",
-                None,
-            );
-            return;
-        }
-        match vm.kind {
-            VmKind::Xen => xen(case, vm, net, report),
-            VmKind::Qemu => {
-                let used = used.entry(case.node_of(net)).or_default();
-                *used += qemu(case, vm, net, *used, report);
+        match (vm.kind, case.home_of(vm)) {
+            (VmKind::Xen, _) => xen(case, vm, report),
+            (VmKind::Qemu, Err(why)) => unplaced.add(vm, why),
+            (VmKind::Qemu, Ok(home)) => {
+                let Some(node) = home.node else { continue };
+                let used = used.entry(node).or_default();
+                memory(vm, node, &home, report);
+                *used += vcpus(case, vm, node, &home, *used, report);
             }
         }
     }
+    unplaced.say(report);
 }
 
 /// Any CPU of the socket, so that the scheduler may still choose.
-fn xen(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, report: &mut Report) {
-    let local = case.local_cpus(net);
+fn xen(case: &Case<'_>, vm: &VmFacts, report: &mut Report) {
+    let local = case.first_domain_cpus();
     let near = |cpus: &[u32]| !cpus.is_empty() && cpus.iter().all(|cpu| local.contains(cpu));
-    if vm.vcpus.is_empty() || vm.vcpus.iter().all(|vcpu| near(&vcpu.cpus)) {
+    if vm.vcpus.is_empty() || local.is_empty() || vm.vcpus.iter().all(|vcpu| near(&vcpu.cpus)) {
         return;
     }
     let wanted = format_cpu_list(&local);
     let finding = report.find(
         &vm.name,
         format!("{} vCPUs may run on any socket", vm.vcpus.len()),
-        format!(
-            "on CPUs {wanted}, the socket of the first domain and {}",
-            net.name()
-        ),
+        format!("on CPUs {wanted}, the socket of the first domain"),
         &NEAR,
     );
     finding
@@ -91,15 +86,20 @@ fn xen(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, report: &mut Report) {
 }
 
 /// Each vCPU on a core of its own; returns how many CPUs it takes.
-fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut Report) -> usize {
-    let local = case.local_cpus(net);
+fn vcpus<'a>(
+    case: &Case<'a>,
+    vm: &VmFacts,
+    node: u32,
+    home: &Home<'a>,
+    used: usize,
+    report: &mut Report,
+) -> usize {
+    let local = case.cpus_near(home);
     let near = |cpus: &[u32]| !cpus.is_empty() && cpus.iter().all(|cpu| local.contains(cpu));
-    let node = case.node_of(net).unwrap_or(0);
-    memory(vm, node, net, report);
     if vm.vcpus.is_empty() || vm.vcpus.iter().all(|vcpu| near(&vcpu.cpus)) {
         return 0;
     }
-    let free: Vec<u32> = vm_cpus(case, net).into_iter().skip(used).collect();
+    let free: Vec<u32> = vm_cpus(case, home).into_iter().skip(used).collect();
     let fits = free.len() >= vm.vcpus.len();
     let assigned = if fits { vm.vcpus.len() } else { 0 };
     let (should, target) = if fits {
@@ -116,9 +116,9 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
     };
     let is = match vm.vcpus.first() {
         Some(vcpu) => format!(
-            "vCPU 0 may run on {}, {} is on node {node}",
+            "vCPU 0 may run on {}, {}",
             name_cpus(&vcpu.cpus),
-            net.name()
+            home.place()
         ),
         None => String::new(),
     };
@@ -149,7 +149,7 @@ fn qemu(case: &Case<'_>, vm: &VmFacts, net: &NetFacts, used: usize, report: &mut
 }
 
 /// More than a tenth of the memory elsewhere counts.
-fn memory(vm: &VmFacts, node: u32, net: &NetFacts, report: &mut Report) {
+fn memory(vm: &VmFacts, node: u32, home: &Home<'_>, report: &mut Report) {
     let total = total(vm.memory_mib.values());
     let here = vm.memory_mib.get(&node).copied().unwrap_or(0);
     let far = total - here;
@@ -158,10 +158,7 @@ fn memory(vm: &VmFacts, node: u32, net: &NetFacts, report: &mut Report) {
     }
     let finding = report.find(
         &vm.name,
-        format!(
-            "{far} of {total} MiB lie off node {node}, where {} is",
-            net.name()
-        ),
+        format!("{far} of {total} MiB lie off node {node}; {}", home.place()),
         format!("all on node {node}"),
         &NEAR,
     );
@@ -232,5 +229,28 @@ mod tests {
         assert!(far.one("vcpu-placement").is.starts_with("200 of 1000 MiB"));
         let near = host.facts_with(|f| f.vms[0].memory_mib = [(0, 100), (1, 900)].into());
         near.none("vcpu-placement");
+    }
+
+    #[test]
+    fn a_guest_whose_nic_is_not_known_is_left_alone() {
+        let one = Host::new(2, 4).nic("eth0", 10_000, 0);
+        let guest = |host: Host| {
+            host.vm("a", &[&[0]])
+                .vm("b", &[&[4]])
+                .facts_with(|facts| facts.vms[0].memory_mib = [(0, 900)].into())
+        };
+        let two = guest(one.clone().nic("eth1", 25_000, 1));
+        two.none("vcpu-placement");
+        let words =
+            "The node of the NIC of a and of another guest is not known: no NIC of it is known.";
+        assert_eq!(two.waits("vcpu-placement"), words);
+        // All NICs on one node leave no doubt.
+        let near = guest(one.nic("eth1", 25_000, 0));
+        let finding = near.one("vcpu-placement");
+        assert_eq!(
+            finding.is,
+            "vCPU 0 may run on CPU 4, eth0 and eth1 are on node 0"
+        );
+        assert_eq!(near.waits("vcpu-placement"), "");
     }
 }

@@ -1,5 +1,6 @@
 //! Frames of a tap moved in the kernel (T26).
 
+use nicety_model::facts::{VmFacts, VmNic};
 use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
@@ -10,10 +11,10 @@ pub(super) const RULE: Rule = Rule {
     id: "T26",
     name: "vhost-net",
     checks: "The kernel moves the frames of a tap (vhost)",
-    fires: "Fires when a guest NIC on a tap has no vhost.",
+    fires: "Fires when a guest NIC on a tap has no vhost, or is an emulated device.",
     writes: None,
     gain: Gain::Large,
-    reasons: &[KERNEL],
+    reasons: &[KERNEL, EMULATED],
     check,
 };
 
@@ -27,32 +28,55 @@ const KERNEL: Reason = Reason {
     certainty: Certainty::Likely,
 };
 
+const EMULATED: Reason = Reason {
+    why: "QEMU emulates every register access of such a device, and moves every frame itself. \
+          vhost serves virtio only.",
+    source: "QEMU hw/net/virtio-net.c and hw/net/vhost_net.c; Linux drivers/vhost/net.c",
+    cost: "The guest restarts once, and needs a virtio driver.",
+    risk: Risk::Medium,
+    certainty: Certainty::Likely,
+};
+
 fn check(case: &Case<'_>, report: &mut Report) {
     for vm in &case.facts.vms {
-        for nic in vm
-            .nics
-            .iter()
-            .filter(|nic| nic.backend == "tap" && nic.vhost == Some(false))
-        {
+        let on_tap = |nic: &&VmNic| matches!(nic.backend.as_str(), "tap" | "bridge");
+        for nic in vm.nics.iter().filter(on_tap) {
             let model = nic.model.as_deref().unwrap_or("unknown device");
-            let virtio = model.starts_with("virtio-net");
-            let finding = report.find(
-                &vm.name,
-                format!("{model} over a tap, moved by QEMU"),
-                if virtio {
-                    "vhost=on"
-                } else {
-                    "virtio-net with vhost=on"
-                },
-                &KERNEL,
-            );
-            finding.effect = Effect::VmRestart;
-            finding.advice.push(
-                "Run modprobe vhost_net, then set <driver name='vhost'/> in the interface's XML, or vhost=on."
-                    .to_owned(),
-            );
+            match (nic.is_virtio(), nic.vhost) {
+                // vhost serves virtio only (hw/net/virtio-net.c).
+                (Some(false), vhost) => emulated(vm, model, vhost == Some(true), report),
+                (_, Some(false)) => without(vm, model, report),
+                _ => {}
+            }
         }
     }
+}
+
+fn without(vm: &VmFacts, model: &str, report: &mut Report) {
+    let is = format!("{model} over a tap, moved by QEMU");
+    let finding = report.find(&vm.name, is, "vhost=on", &KERNEL);
+    finding.effect = Effect::VmRestart;
+    finding.advice.push(
+        "Run modprobe vhost_net, then set <driver name='vhost'/> in the interface's XML, or \
+         -netdev tap,vhost=on."
+            .to_owned(),
+    );
+}
+
+fn emulated(vm: &VmFacts, model: &str, vhost: bool, report: &mut Report) {
+    let idle = if vhost {
+        "; its vhost=on does nothing"
+    } else {
+        ""
+    };
+    let is = format!("{model} over a tap, moved by QEMU, which emulates the device{idle}");
+    let finding = report.find(&vm.name, is, "virtio-net with vhost=on", &EMULATED);
+    finding.effect = Effect::VmRestart;
+    finding.advice.push(
+        "Set <model type='virtio'/> and <driver name='vhost'/> in the interface's XML, or \
+         -device virtio-net-pci and -netdev tap,vhost=on."
+            .to_owned(),
+    );
 }
 
 #[cfg(test)]
@@ -61,28 +85,44 @@ mod tests {
 
     use crate::fixture::Host;
 
+    fn host(model: Option<&str>, vhost: bool) -> Host {
+        let nic = VmNic {
+            backend: "tap".to_owned(),
+            vhost: Some(vhost),
+            model: model.map(str::to_owned),
+            ..VmNic::default()
+        };
+        Host::new(1, 4)
+            .vm("a", &[&[1]])
+            .facts_with(|f| f.vms[0].nics = vec![nic])
+    }
+
     #[test]
     fn taps_without_vhost_are_found() {
-        let host = |vhost| {
-            let nic = VmNic {
-                backend: "tap".to_owned(),
-                vhost: Some(vhost),
-                model: Some("e1000".to_owned()),
-                ..VmNic::default()
-            };
-            Host::new(1, 4)
-                .vm("a", &[&[1]])
-                .facts_with(|f| f.vms[0].nics = vec![nic])
-        };
-        assert!(
-            host(false)
-                .one("vhost-net")
-                .should
-                .contains("virtio-net with")
-        );
-        host(true).none("vhost-net");
-        let modules = |vhost| crate::persist::modules(&host(vhost).advice());
+        let virtio = Some("virtio-net-pci");
+        assert_eq!(host(virtio, false).one("vhost-net").should, "vhost=on");
+        host(virtio, true).none("vhost-net");
+        // Plugged in while it ran: its device is not known.
+        host(None, true).none("vhost-net");
+        let modules = |vhost| crate::persist::modules(&host(virtio, vhost).advice());
         assert_eq!(modules(false), ["vhost_net"]);
         assert_eq!(modules(true), [""; 0]);
+    }
+
+    #[test]
+    fn emulated_devices_are_found_with_and_without_vhost() {
+        for (vhost, end) in [
+            (false, "emulates the device"),
+            (true, "vhost=on does nothing"),
+        ] {
+            let finding = host(Some("e1000"), vhost).one("vhost-net");
+            assert!(finding.is.ends_with(end), "{}", finding.is);
+            assert!(finding.should.contains("virtio-net with"));
+        }
+        let by_user =
+            |f: &mut nicety_model::HostFacts| f.vms[0].nics[0].backend = "user".to_owned();
+        host(Some("e1000"), false)
+            .facts_with(by_user)
+            .none("vhost-net");
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use nicety_model::cpu_list::{format_cpu_list, name_cpus};
-use nicety_model::finding::{Certainty, Gain, Risk};
+use nicety_model::facts::VmThread;
+use nicety_model::finding::{Certainty, Finding, Gain, Risk};
 use nicety_model::knob::Knob;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
+use crate::home::{Home, Unplaced};
 use crate::place::vm_cpus;
 use crate::rule::Rule;
 
@@ -43,63 +45,89 @@ fn check(case: &Case<'_>, report: &mut Report) {
         .filter(|vcpu| vcpu.cpus.len() == 1)
         .map(|vcpu| vcpu.cpus[0])
         .collect();
-    for vm in &case.facts.vms {
-        let Some(net) = case.nic_of(vm) else { continue };
-        let local = case.local_cpus(net);
-        let irqs: BTreeSet<u32> = case
-            .queue_irqs(net)
-            .iter()
-            .flat_map(|irq| irq.effective.iter().copied())
-            .collect();
+    let mut unplaced = Unplaced::default();
+    for vm in case.facts.vms.iter().filter(|vm| !vm.vhost.is_empty()) {
+        let home = case.home_of(vm);
+        let home = home.map_err(|why| unplaced.add(vm, why)).ok();
         for thread in &vm.vhost {
-            let far = case.has_nodes() && !thread.cpus.iter().all(|cpu| local.contains(cpu));
-            let shared = match thread.cpus.as_slice() {
-                [cpu] => pinned.contains(cpu) || irqs.contains(cpu),
-                _ => false,
-            };
-            if !far && !shared {
+            let Some(problem) = problem(case, thread, home.as_ref(), &pinned) else {
                 continue;
-            }
-            // CPUs that rules before this one give to vCPUs are taken too.
-            let planned: BTreeSet<String> = report
-                .so_far()
-                .iter()
-                .flat_map(|finding| &finding.changes)
-                .map(|change| change.to.clone())
-                .collect();
-            let free = vm_cpus(case, net).into_iter().find(|cpu| {
-                !pinned.contains(cpu) && !given.contains(cpu) && !planned.contains(&cpu.to_string())
-            });
-            let is = format!(
-                "{} may run on {}{}",
-                thread.name,
-                name_cpus(&thread.cpus),
-                if far {
-                    format!(", not only near {}", net.name())
-                } else {
-                    ", shared with a vCPU or interrupts".to_owned()
-                }
-            );
-            let should = match free {
-                Some(cpu) => format!("on CPU {cpu}, alone"),
-                None => "on a CPU of its own near the NIC, but none is free".to_owned(),
             };
-            let finding = report.find(&vm.name, is, should, &APART);
+            let taken = |cpu: &u32| pinned.contains(cpu) || given.contains(cpu);
+            let free = home
+                .as_ref()
+                .and_then(|home| free(case, home, taken, report));
+            let finding = report.find(
+                &vm.name,
+                format!(
+                    "{} may run on {}, {problem}",
+                    thread.name,
+                    name_cpus(&thread.cpus)
+                ),
+                match (free, &home) {
+                    (Some(cpu), _) => format!("on CPU {cpu}, alone"),
+                    (None, Some(_)) => {
+                        "on a CPU of its own near the NIC, but none is free".to_owned()
+                    }
+                    (None, None) => "on a CPU of its own".to_owned(),
+                },
+                &APART,
+            );
             if let Some(cpu) = free {
                 given.insert(cpu);
-                let knob = Knob::ThreadCpus {
-                    tid: thread.tid,
-                    name: thread.name.clone(),
-                };
-                finding
-                    .changes
-                    .push(change(knob, format_cpu_list(&thread.cpus), cpu));
-                finding
-                    .advice
-                    .push("Keep it under libvirt: set <emulatorpin>.".to_owned());
+                pin(finding, thread, cpu);
             }
         }
     }
+    unplaced.say(report);
+}
+
+/// Where a thread should not run, in words.
+fn problem(
+    case: &Case<'_>,
+    thread: &VmThread,
+    home: Option<&Home<'_>>,
+    pinned: &BTreeSet<u32>,
+) -> Option<String> {
+    if let Some(home) = home.filter(|_| case.has_nodes()) {
+        let local = case.cpus_near(home);
+        if !thread.cpus.iter().all(|cpu| local.contains(cpu)) {
+            return Some(format!("not only near {}", home.name()));
+        }
+    }
+    let [cpu] = thread.cpus.as_slice() else {
+        return None;
+    };
+    let nics = home.into_iter().flat_map(|home| &home.nics);
+    let mut irqs = nics.flat_map(|net| case.queue_irqs(net));
+    let shared = pinned.contains(cpu) || irqs.any(|irq| irq.effective.contains(cpu));
+    shared.then(|| "shared with a vCPU or interrupts".to_owned())
+}
+
+/// A CPU near the NIC that nothing takes, nor is given by rules before this one.
+fn free<'a>(
+    case: &Case<'a>,
+    home: &Home<'a>,
+    taken: impl Fn(&u32) -> bool,
+    report: &Report,
+) -> Option<u32> {
+    let changes = report.so_far().iter().flat_map(|finding| &finding.changes);
+    let planned: BTreeSet<&str> = changes.map(|change| change.to.as_str()).collect();
+    let mut cpus = vm_cpus(case, home).into_iter();
+    cpus.find(|cpu| !taken(cpu) && !planned.contains(cpu.to_string().as_str()))
+}
+
+fn pin(finding: &mut Finding, thread: &VmThread, cpu: u32) {
+    let knob = Knob::ThreadCpus {
+        tid: thread.tid,
+        name: thread.name.clone(),
+    };
+    finding
+        .changes
+        .push(change(knob, format_cpu_list(&thread.cpus), cpu));
+    finding
+        .advice
+        .push("Keep it under libvirt: set <emulatorpin>.".to_owned());
 }
 
 #[cfg(test)]
@@ -130,5 +158,16 @@ mod tests {
         let host = Host::new(2, 4).nic("eth0", 10_000, 1).vm("a", &[&[5]]);
         let host = host.facts_with(|f| f.vms[0].vhost = vec![thread(99, "vhost-1", &[0, 1, 2])]);
         assert_eq!(host.one("vhost-placement").changes[0].to, "4");
+        // Which of two nodes is not known; a shared CPU is one on any.
+        let host = host.nic("eth1", 25_000, 0);
+        host.none("vhost-placement");
+        assert!(
+            host.waits("vhost-placement")
+                .contains("the NIC of a is not known")
+        );
+        let shared = host.facts_with(|f| f.vms[0].vhost[0].cpus = vec![5]);
+        let finding = shared.one("vhost-placement");
+        assert_eq!(finding.should, "on a CPU of its own");
+        assert!(finding.changes.is_empty());
     }
 }
