@@ -40,11 +40,14 @@ pub use survey::{Bucket, Face, Survey};
 /// How long a bucket may send at the link's rate when nothing else is said.
 pub const BURST: Duration = Duration::from_millis(4);
 /// Bursts, in bytes, are at least `LARGE`, more than the 64 KiB of a segmented packet with the headers
-/// of its segments, or else `SMALL`, a few frames. Larger packets are taken apart when they enter, but
-/// one that is in already and larger than a burst that shrinks would wait for ever
-/// (net/sched/sch_tbf.c, `tbf_dequeue`): with two classes that can only happen between them.
+/// of its segments, or else `SMALL`, a few frames, and never less than the longest frame of the port. Larger packets
+/// are taken apart when they enter, but one that is in already and larger than a burst that shrinks would wait for ever
+/// (net/sched/sch_tbf.c, `tbf_dequeue`): below `LARGE` none shrinks in its place.
 const LARGE: u64 = 98_304;
 const SMALL: u64 = 16_384;
+/// What an Ethernet frame has beside what the MTU counts: its header and two VLAN tags.
+const HEADER: u64 = 14;
+const TAGS: u64 = 8;
 /// What may wait in a bucket, as time at its rate, and at least.
 const QUEUE: Duration = Duration::from_millis(25);
 const LEAST_QUEUE: u64 = 98_304;
@@ -234,7 +237,7 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let made = self.way(face)? == Way::Own || matches!(found, PortLimit::Limited(_));
         match self.holder(face, survey)?.filter(|_| made) {
-            Some(index) => self.bucket(survey, index, shape, burst, &face.name),
+            Some(index) => self.bucket(survey, face, index, (shape, burst)),
             None => self.redirect(face, survey, shape, burst),
         }
     }
@@ -271,7 +274,7 @@ impl Shapers {
             }
         }
         let ifb = self.links.get(&name)?;
-        self.bucket(survey, ifb.index, shape, burst, &face.name)?;
+        self.bucket(survey, face, ifb.index, (shape, burst))?;
         if !ifb.up {
             self.links.set_up(&name)?;
         }
@@ -317,19 +320,20 @@ impl Shapers {
         Ok(())
     }
 
+    /// The bucket of a port, at the interface of number `index`.
     fn bucket(
         &self,
         survey: &Survey,
+        face: &Face,
         index: u32,
-        shape: Shape,
-        burst: Duration,
-        port: &str,
+        (shape, burst): (Shape, Duration),
     ) -> Result<(), NetError> {
         let place = (index, survey.place(index));
-        let shrinks = |old: &Bucket| burst_bytes(old.shape, burst.max(BURST)) >= LARGE;
-        if burst_bytes(shape, burst) < LARGE && survey.bucket(index).is_some_and(shrinks) {
+        let holds = burst_bytes(shape, burst, face.mtu);
+        let shrinks = |old: &Bucket| old.burst_bytes > holds;
+        if holds < LARGE && survey.bucket(index).is_some_and(shrinks) {
             // What waits is lost: it might not fit any more.
-            return self.renew_at(place, (shape, burst), port);
+            return self.renew_at(place, (shape, burst), face);
         }
         // A discipline of another program that has come since the survey stays.
         let flags = if survey.is_unqueued(index) {
@@ -337,7 +341,7 @@ impl Shapers {
         } else {
             NLM_F_CREATE
         };
-        self.bucket_at(place, (shape, burst), port, flags)
+        self.bucket_at(place, (shape, burst), face, flags)
     }
 
     /// At the root of an interface, or at a class there: with [`INSTEAD`] in the place of what is there, else only
@@ -346,17 +350,29 @@ impl Shapers {
         &self,
         place: (u32, u32),
         (shape, burst): (Shape, Duration),
-        port: &str,
+        face: &Face,
         flags: u16,
     ) -> Result<(), NetError> {
-        let burst = burst_bytes(shape, burst);
+        let burst = burst_bytes(shape, burst, face.mtu);
         let queue = shape.rate.bytes_in(QUEUE).max(LEAST_QUEUE) + burst;
         let request = message::bucket(place, shape, burst, queue);
         let made = self.channel.change(request, flags);
         made.map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => changing(port),
-            _ => NetError::new(LIMIT, port, e),
+            io::ErrorKind::AlreadyExists => changing(&face.name),
+            _ => NetError::new(LIMIT, &face.name, e),
         })
+    }
+
+    /// Makes the buckets of a port deeper where [`Survey::is_cramped`].
+    ///
+    /// # Errors
+    /// As [`Self::set`].
+    pub fn deepen(&self, port: &str, survey: &Survey) -> Result<(), NetError> {
+        let face = self.face(port, survey)?;
+        for (index, bucket) in survey.cramped(face) {
+            self.bucket(survey, face, index, (bucket.shape, BURST))?;
+        }
+        Ok(())
     }
 
     /// Puts a new bucket in the place of one that lets nothing through any more. What waited in
@@ -374,7 +390,7 @@ impl Shapers {
         let face = self.face(port, survey)?;
         let holder = self.holder(face, survey)?;
         match holder.filter(|index| survey.bucket(*index).is_some()) {
-            Some(index) => self.renew_at((index, survey.place(index)), (shape, burst), port),
+            Some(index) => self.renew_at((index, survey.place(index)), (shape, burst), face),
             None => Ok(()),
         }
     }
@@ -383,11 +399,11 @@ impl Shapers {
         &self,
         place: (u32, u32),
         limit: (Shape, Duration),
-        port: &str,
+        face: &Face,
     ) -> Result<(), NetError> {
         let request = message::remove(place.0, place.1, BUCKET);
-        self.change(request, 0, "renew limit of", port)?;
-        self.bucket_at(place, limit, port, NLM_F_CREATE)
+        self.change(request, 0, "renew limit of", &face.name)?;
+        self.bucket_at(place, limit, face, NLM_F_CREATE)
     }
 
     /// Takes a limit away, if there is one of ours.
@@ -581,13 +597,20 @@ fn port_of(name: &str) -> Option<u32> {
     name.strip_prefix(PREFIX)?.parse().ok()
 }
 
-/// Bytes that a bucket lets through at once, beyond its rate.
-pub fn burst_bytes(shape: Shape, burst: Duration) -> u64 {
-    match shape.rate.bytes_in(burst) {
+/// Bytes that a bucket lets through at once, beyond its rate: one frame of a port of this MTU at least.
+pub fn burst_bytes(shape: Shape, burst: Duration, mtu: u32) -> u64 {
+    let least = match shape.rate.bytes_in(burst) {
         bytes if bytes < LARGE => SMALL,
         bytes => bytes,
-    }
+    };
+    least.max(longest_frame(mtu))
 }
+
+/// Bytes of the longest frame that passes a port of this MTU in one piece, without FCS.
+pub fn longest_frame(mtu: u32) -> u64 {
+    u64::from(mtu) + HEADER + TAGS
+}
+
 /// Reads bytes as answers about interfaces, buckets and counters, and as news of changes.
 #[doc(hidden)]
 pub fn hostile(bytes: &[u8]) {
@@ -600,4 +623,28 @@ pub fn hostile(bytes: &[u8]) {
         survey.limiter_of(face);
     }
     changes::hostile(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_holds_the_longest_frame_of_its_port() {
+        let bytes = |mbit, mtu| burst_bytes(Shape::wire(BitRate::from_mbit(mbit)), BURST, mtu);
+        for (mbit, mtu, burst) in [
+            (150, 1500, SMALL),
+            (1, 9000, SMALL),
+            (150, 16_362, SMALL),
+            (150, 16_363, SMALL + 1),
+            (150, 65_520, 65_542),
+            (1, 65_535, 65_557),
+            (196, 65_535, 65_557),
+            (197, 65_535, 98_500),
+            (1000, 1500, 500_000),
+        ] {
+            assert_eq!(bytes(mbit, mtu), burst, "{mbit} {mtu}");
+        }
+        assert!(longest_frame(u32::from(u16::MAX)) < LARGE);
+    }
 }

@@ -389,6 +389,22 @@ impl Ports {
         nics.chain(links).collect()
     }
 
+    /// Makes limits deep enough for the frames of ports whose MTU has grown. Where that fails, their limits stay.
+    pub fn deepen(&mut self, look: &Look) {
+        let Some(survey) = look.survey.clone() else {
+            return;
+        };
+        let ports = self.names.iter().filter_map(|name| match name {
+            PortName::Interface(name) => survey.face(name),
+            PortName::Vf { .. } | PortName::Named(_) => None,
+        });
+        let cramped = ports.filter(|face| survey.is_cramped(face));
+        let cramped: Vec<String> = cramped.map(|face| face.name.clone()).collect();
+        if !cramped.is_empty() {
+            self.at_links(move |links| links.deepen(&cramped, &survey));
+        }
+    }
+
     /// For how long the kernel has not answered, by NIC or `interfaces`; zero where it does.
     pub fn all_silences(&self) -> Vec<(String, Duration)> {
         let lasts = |silence: Option<Silence>| silence.map_or(Duration::ZERO, |it| it.lasts);

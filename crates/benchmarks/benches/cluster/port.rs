@@ -72,5 +72,5 @@ impl Port {
 }
 
 fn burst(rate: BitRate) -> f64 {
-    burst_bytes(Shape::wire(rate), BURST) as f64
+    burst_bytes(Shape::wire(rate), BURST, FRAME as u32) as f64
 }

@@ -58,7 +58,7 @@ impl Shapers {
     ) -> Result<(), NetError> {
         match survey.at_root(face) {
             PortLimit::Foreign(kind) => Err(foreign(&kind, &face.name)),
-            _ => self.bucket(survey, face.index, shape, burst, &face.name),
+            _ => self.bucket(survey, face, face.index, (shape, burst)),
         }
     }
 
@@ -133,8 +133,8 @@ impl Shapers {
         let face = self.receiver(port, survey)?;
         let place = (face.index, survey.place(face.index));
         match survey.bucket(face.index) {
-            Some(_) => self.renew_at(place, (shape, burst), port),
-            None => self.bucket(survey, face.index, shape, burst, port),
+            Some(_) => self.renew_at(place, (shape, burst), face),
+            None => self.bucket(survey, face, face.index, (shape, burst)),
         }
     }
 

@@ -29,7 +29,7 @@ impl Shapers {
         (theirs, under): (&RecordedLimit, Handle),
     ) -> Result<(), NetError> {
         self.recorded(port, survey, theirs)
-            .and_then(|face| self.bucket_at((face.index, under.0), limit, port, INSTEAD))
+            .and_then(|face| self.bucket_at((face.index, under.0), limit, face, INSTEAD))
     }
 
     /// The same in the place of another program's limit: `theirs` goes.
@@ -44,7 +44,7 @@ impl Shapers {
         theirs: &RecordedLimit,
     ) -> Result<(), NetError> {
         self.recorded(port, survey, theirs)
-            .and_then(|face| self.bucket_at((face.index, ROOT), limit, port, INSTEAD))
+            .and_then(|face| self.bucket_at((face.index, ROOT), limit, face, INSTEAD))
     }
 
     /// The interface, if what is at its root still is `theirs`.
@@ -143,7 +143,7 @@ impl Shapers {
         });
         if made.is_err() {
             // Unlimited meanwhile: ours holds on.
-            self.bucket_at((face.index, ROOT), (had, BURST), &face.name, INSTEAD)?;
+            self.bucket_at((face.index, ROOT), (had, BURST), face, INSTEAD)?;
         }
         made
     }

@@ -5,15 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use libc::{
-    IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_PARENT_DEV_NAME, IFLA_STATS64, TCA_KIND,
-    TCA_OPTIONS, TCA_STATS2,
+    IFLA_IFNAME, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_PARENT_DEV_NAME, IFLA_STATS64,
+    TCA_KIND, TCA_OPTIONS, TCA_STATS2,
 };
 
 use super::message::{BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER};
-use super::{Shape, port_of};
+use super::{HEADER, Shape, port_of};
 use crate::raw::{Attributes, LINK_HEADER, text, u16_at, u32_at, u64_at};
 use crate::tc::{Stats, TCA_TBF_PARMS, TCA_TBF_PRATE64, TCA_TBF_RATE64, rate};
 use nicety_model::knob::{NOQUEUE, PACKET_BYTES};
+use nicety_model::traffic_control;
 
 /// Bytes of struct if_stats_msg.
 const STATS_HEADER: usize = 12;
@@ -24,6 +25,8 @@ const IFF_UP: u32 = 1;
 pub struct Bucket {
     /// Its limit.
     pub shape: Shape,
+    /// Bytes that may pass at once: no longer frame ever does. Rounded down.
+    pub burst_bytes: u64,
     /// Bytes that passed, without FCS.
     pub bytes: u64,
     /// Frames that passed.
@@ -32,6 +35,13 @@ pub struct Bucket {
     pub drops: u32,
     /// Bytes that wait.
     pub backlog: u32,
+}
+
+impl Bucket {
+    /// Whether every frame of a port of this MTU passes; one with VLAN tags may be longer.
+    pub(super) fn fits(&self, mtu: u32) -> bool {
+        self.burst_bytes >= u64::from(mtu) + HEADER
+    }
 }
 
 /// An interface, as far as limits need it.
@@ -48,6 +58,8 @@ pub struct Face {
     pub device: String,
     /// Set up by the administrator.
     pub up: bool,
+    /// MTU in bytes.
+    pub mtu: u32,
     /// Frames received.
     pub rx_frames: u64,
     /// Frames sent.
@@ -256,6 +268,21 @@ impl Survey {
         self.buckets.get(&index)
     }
 
+    /// Whether some frame of a port does not fit into its bucket any more, since its MTU has grown: such frames are
+    /// dropped for ever (net/sched/sch_tbf.c, `tbf_enqueue`).
+    pub fn is_cramped(&self, port: &Face) -> bool {
+        self.cramped(port).next().is_some()
+    }
+
+    /// The buckets of a port that some frame does not fit into, with their interfaces.
+    pub(super) fn cramped(&self, port: &Face) -> impl Iterator<Item = (u32, Bucket)> {
+        let holders = [self.made_for(port.index), Some(port.index)];
+        let mtu = port.mtu;
+        (holders.into_iter().flatten())
+            .filter_map(|index| Some((index, *self.bucket(index)?)))
+            .filter(move |(_, bucket)| !bucket.fits(mtu))
+    }
+
     pub(super) fn ingress(&self, index: u32) -> Option<&str> {
         self.ingress.get(&index).map(AsRef::as_ref)
     }
@@ -302,6 +329,9 @@ pub(super) fn face(body: &[u8]) -> Option<Face> {
         up: u32_at(body, 8)? & IFF_UP != 0,
         name: text(attributes.find(IFLA_IFNAME)?).to_owned(),
         kind: kind.map(text).unwrap_or_default().to_owned(),
+        mtu: (attributes.find(IFLA_MTU))
+            .and_then(|mtu| u32_at(mtu, 0))
+            .unwrap_or_default(),
         device: attributes
             .find(IFLA_PARENT_DEV_NAME)
             .map(text)
@@ -331,10 +361,14 @@ fn bucket(attributes: Attributes<'_>) -> Option<Bucket> {
     let counts = u16_at(peak, 6) == Some(PACKET_BYTES);
     let peak = rate(peak, options.find(TCA_TBF_PRATE64)).filter(|_| counts);
     let stats = Stats::of(attributes.find(TCA_STATS2));
+    // struct tc_tbf_qopt: two rates of struct tc_ratespec, what may wait, what may pass at once as time.
+    let overhead = u64::from(u16_at(parameters, 2)?);
+    let at_once = traffic_control::burst_bytes(limit, u32_at(parameters, 28)?);
     Some(Bucket {
+        burst_bytes: at_once.saturating_sub(overhead),
         shape: Shape {
             rate: limit,
-            wire: u16_at(parameters, 2)? > 0,
+            wire: overhead > 0,
             packets: peak.map(|peak| peak.0 / 8 / u64::from(PACKET_BYTES)),
         },
         bytes: stats.bytes,
@@ -393,6 +427,35 @@ mod tests {
         survey.add(&message.body).unwrap();
         assert_eq!(survey.foreign_root(7), Some("tbf"));
         assert_eq!(survey.bucket(7), None);
+    }
+
+    #[test]
+    fn a_bucket_is_cramped_when_the_mtu_of_its_port_has_grown() {
+        let port = |mtu| Face {
+            index: 3,
+            mtu,
+            ..Face::default()
+        };
+        let ifb = Face {
+            index: 9,
+            name: "nicety3".to_owned(),
+            ..Face::default()
+        };
+        let shape = Shape::wire(BitRate::from_mbit(8));
+        let mut message = super::super::message::bucket((9, ROOT), shape, 16_384, 200_000);
+        // What the kernel tells: the time of the burst with what each frame has on the wire.
+        let ticks = (16_384u32 + 24) * 1000 / 64;
+        let options = message
+            .body
+            .windows(4)
+            .position(|bytes| bytes == u32::to_ne_bytes(200_000));
+        let at = options.unwrap() + 4;
+        message.body[at..at + 4].copy_from_slice(&ticks.to_ne_bytes());
+        let mut survey = Survey::new(vec![port(1500), ifb]);
+        survey.add(&message.body).unwrap();
+        assert_eq!(survey.bucket(9).unwrap().burst_bytes, 16_384);
+        assert!(!survey.is_cramped(&port(1500)) && !survey.is_cramped(&port(16_370)));
+        assert!(survey.is_cramped(&port(16_371)) && survey.is_cramped(&port(65_520)));
     }
 
     #[test]

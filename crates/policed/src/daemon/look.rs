@@ -30,7 +30,9 @@ impl Daemon {
             }
             None => {
                 self.reconcile.look(now);
-                self.ports.survey()
+                let look = self.ports.survey()?;
+                self.ports.deepen(&look);
+                Ok(look)
             }
         }
     }

@@ -92,6 +92,14 @@ impl Links {
         Ok(())
     }
 
+    /// Makes limits deep enough for the longest frames of these ports.
+    pub(in crate::ports) fn deepen(&self, ports: &[String], survey: &Survey) {
+        for port in ports {
+            // The next look tries again.
+            let _ = self.shapers.deepen(port, survey);
+        }
+    }
+
     /// Goes on with limits of others that were replaced, by the names of ports and the numbers of their interfaces.
     pub fn resume(&self, mut replaced: BTreeMap<String, (u32, RecordedLimit)>) {
         for (port, name) in self.names.iter().enumerate() {
