@@ -278,9 +278,38 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// Bytes as people read them: `1.20 GB`.
+pub fn bytes(bytes: f64) -> String {
+    let units = [
+        (1e15, "PB"),
+        (1e12, "TB"),
+        (1e9, "GB"),
+        (1e6, "MB"),
+        (1e3, "kB"),
+    ];
+    let unit = units.iter().find(|(size, _)| bytes >= 0.9995 * size);
+    match unit {
+        Some((size, unit)) => format!("{} {unit}", significant(bytes / size, 3)),
+        None => format!("{bytes:.0} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_in_words() {
+        for (number, words) in [
+            (0.0, "0 B"),
+            (999.0, "999 B"),
+            (1_234.0, "1.23 kB"),
+            (999_900.0, "1.00 MB"),
+            (4.2e12, "4.20 TB"),
+        ] {
+            assert_eq!(bytes(number), words);
+        }
+    }
 
     #[test]
     fn thousands_are_separated() {

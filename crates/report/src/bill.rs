@@ -1,6 +1,7 @@
 //! What tenants have used, for a terminal.
 
 use nicety_model::bill::{Bill, Billed, Samples, TenantBill};
+use nicety_model::number;
 
 use crate::document::{Cell, columns};
 use crate::page::Page;
@@ -52,7 +53,7 @@ fn doubt(of: &TenantBill, way: &str, billed: &Billed) -> Option<String> {
     Some(format!(
         "{} may have {way} up to {} more while nobody looked; its 95th percentile is {least} to {most}",
         of.tenant,
-        bytes(unseen as f64),
+        number::bytes(unseen as f64),
     ))
 }
 
@@ -80,25 +81,6 @@ pub fn samples(samples: &Samples, time: impl Fn(i64) -> String) -> Page {
     page
 }
 
-/// Bytes as people read them: `1.20 GB`.
-pub(crate) fn bytes(bytes: f64) -> String {
-    let units = [
-        (1e15, "PB"),
-        (1e12, "TB"),
-        (1e9, "GB"),
-        (1e6, "MB"),
-        (1e3, "kB"),
-    ];
-    let unit = units.iter().find(|(size, _)| bytes >= 0.9995 * size);
-    match unit {
-        Some((size, unit)) => format!(
-            "{} {unit}",
-            nicety_model::number::significant(bytes / size, 3)
-        ),
-        None => format!("{bytes:.0} B"),
-    }
-}
-
 /// A time as people read it: `12 min`.
 fn lasted(seconds: f64) -> String {
     match seconds {
@@ -114,16 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_in_words() {
-        for (number, words) in [
-            (0.0, "0 B"),
-            (999.0, "999 B"),
-            (1_234.0, "1.23 kB"),
-            (999_900.0, "1.00 MB"),
-            (4.2e12, "4.20 TB"),
-        ] {
-            assert_eq!(bytes(number), words);
-        }
+    fn times_are_in_words() {
         for (seconds, words) in [
             (0.0, "0 s"),
             (90.0, "2 min"),

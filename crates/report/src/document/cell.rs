@@ -97,7 +97,7 @@ impl Cell {
 
     /// Bytes: in words, and for programs as their number.
     pub(crate) fn bytes(bytes: u64) -> Self {
-        Self::sorted(bytes as f64, crate::bill::bytes).exact_unit("bytes")
+        Self::sorted(bytes as f64, nicety_model::number::bytes).exact_unit("bytes")
     }
 
     pub(crate) fn count(value: u64) -> Self {
