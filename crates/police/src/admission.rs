@@ -303,7 +303,7 @@ fn receives(port: &PortName, place: &Place) -> Result<(), Unusable> {
             Ok(adopted) => Unusable::LimitsReceived {
                 on,
                 by: adopted.by,
-                most: adopted.most(),
+                most: adopted.rate,
                 barred: adopted.bars().is_some(),
             },
             Err(what) if !what.is_strange() => Unusable::NoReceivedLimit {
@@ -351,7 +351,7 @@ fn place(port: &PortName, candidate: &Candidate, absent_ok: bool) -> Result<(), 
             Ok(adopted) => Unusable::Limited {
                 on: port.to_string(),
                 by: adopted.by,
-                most: adopted.most(),
+                most: adopted.rate,
                 barred: adopted.bars().is_some(),
                 at: match adopted.way {
                     Way::Sends => "ingress",

@@ -100,10 +100,8 @@ pub struct Adopted {
     pub by: By,
     /// Of which frames.
     pub way: Way,
-    /// The rate that is always there.
+    /// What the owner gets at most.
     pub rate: BitRate,
-    /// The highest rate, where that is another.
-    pub ceil: Option<BitRate>,
     /// Bytes that may pass at once beyond it.
     pub burst_bytes: u64,
     /// Priority of its filter: lower ones are asked first. 0 at the root, where there is none.
@@ -115,22 +113,17 @@ pub struct Adopted {
 }
 
 impl Adopted {
-    /// What the owner gets at most.
-    pub fn most(&self) -> BitRate {
-        self.ceil.unwrap_or(self.rate)
-    }
-
     /// As it is kept until it is given back.
     pub fn record(&self) -> RecordedLimit {
         RecordedLimit {
-            words: format!("{} of {}", self.most(), self.by),
+            words: format!("{} of {}", self.rate, self.by),
             parts: self.parts.clone(),
         }
     }
 
     /// Why it cannot be shared below; none where a filter of nicety's can come before it, or a bucket below.
     pub fn bars(&self) -> Option<Unknown> {
-        let (by, most, priority) = (self.by, self.most(), self.priority);
+        let (by, most, priority) = (self.by, self.rate, self.priority);
         match self.way {
             Way::Sends => (priority <= FIRST).then_some(Unknown::First { by, most, priority }),
             Way::Receives => self
@@ -142,7 +135,7 @@ impl Adopted {
 
     /// Whether it is the same as it was at another look, but for what it counts: nobody is making it.
     pub fn is_as(&self, before: &Self) -> bool {
-        let said = |it: &Self| (it.by, it.rate, it.ceil, it.burst_bytes, it.parts.len());
+        let said = |it: &Self| (it.by, it.rate, it.burst_bytes, it.parts.len());
         said(self) == said(before)
     }
 }
@@ -286,7 +279,7 @@ pub fn look(index: u32, host: &BTreeMap<u32, Interface>) -> Found {
     if let Some(Ok(receives)) = &mut receives {
         // The tbf of Neutron has no numbers of its own: it is told by the policer beside it.
         let beside = matches!(&sends, Some(Ok(sends)) if sends.by == By::Neutron);
-        if beside && receives.by == By::Tc && receives.ceil.is_none() {
+        if beside && receives.by == By::Tc {
             receives.by = By::Neutron;
         }
     }

@@ -125,7 +125,7 @@ impl PortWatch {
         }
         let was_away = self.away;
         let foreign = matches!(snapshot.place, Place::Foreign(_) | Place::Theirs(_));
-        let adopted = (snapshot.adopted.as_ref()).map(|adopted| (adopted.by, adopted.most()));
+        let adopted = (snapshot.adopted.as_ref()).map(|adopted| (adopted.by, adopted.rate));
         if adopted != self.adopted {
             self.adopted = adopted;
             observed.events.push(match adopted {
@@ -139,7 +139,7 @@ impl PortWatch {
             Place::Waits(why) | Place::Unfit(why) => Some(PortTrouble::Waits(why)),
             Place::Foreign(kind) => Some(PortTrouble::Foreign(kind)),
             Place::Theirs(what) => Some(PortTrouble::Waits(match *what {
-                Ok(adopted) => format!("{} limits it to {}", adopted.by, adopted.most()),
+                Ok(adopted) => format!("{} limits it to {}", adopted.by, adopted.rate),
                 Err(what) if what.is_at_root() => {
                     format!("somebody else's discipline is in the way: {what}")
                 }

@@ -31,6 +31,9 @@ pub fn run(args: &ImportArgs) -> Result<Exit, Failure> {
             Some(file) if file != Path::new("-") => write(file, &policy)?,
             _ => output::print(&policy)?,
         }
+    } else {
+        let lines = report.received_alone().into_iter();
+        output::print(&lines.map(|line| line + "\n").collect::<String>())?;
     }
     say(&report);
     Ok(if report.has_senders() {
@@ -42,7 +45,14 @@ pub fn run(args: &ImportArgs) -> Result<Exit, Failure> {
 
 fn say(report: &ImportReport) {
     if !report.has_senders() {
-        output::say("nobody limits what a port sends; see tc filter show dev PORT ingress");
+        let no_policy = if report.limits.is_empty() {
+            ""
+        } else {
+            ", so that there is no policy to write"
+        };
+        output::say(&format!(
+            "nobody limits what a port sends{no_policy}; see tc filter show dev PORT ingress"
+        ));
     }
     for other in &report.others {
         output::say(&format!("{}: not taken over: {}", other.port, other.why));

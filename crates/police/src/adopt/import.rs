@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use nicety_model::{BitRate, SCHEMA};
+use nicety_model::{BitRate, SCHEMA, number};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,11 +30,8 @@ pub struct ImportedLimit {
     pub by: String,
     /// Whether it limits what the owner of the port sends; else what it receives.
     pub sends: bool,
-    /// The rate that is always there, in bits per second.
+    /// What the owner gets at most, in bits per second.
     pub rate_bps: u64,
-    /// The highest rate, in bits per second, where that is another.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub ceil_bps: Option<u64>,
     /// Bytes that may pass at once beyond it.
     pub burst_bytes: u64,
     /// Nothing can come before it: it can only be replaced, with `adopt = "replace"`.
@@ -50,19 +47,31 @@ fn is_false(value: &bool) -> bool {
 impl ImportedLimit {
     /// What the owner gets at most.
     fn most(&self) -> BitRate {
-        BitRate(self.ceil_bps.unwrap_or(self.rate_bps))
+        BitRate(self.rate_bps)
+    }
+
+    /// The limit in words. A burst that lasts is why its owner is seen to exceed it: `10mbit, burst 256 MB (3 min 25 s at
+    /// this rate)`.
+    fn words(&self) -> String {
+        let burst = self.burst_bytes as f64;
+        let lasts = burst * 8.0 / self.most().bps().max(1.0);
+        let lasts = match lasts {
+            seconds if seconds >= 0.95 => format!(" ({} at this rate)", number::seconds(seconds)),
+            _ => String::new(),
+        };
+        format!("{}, burst {}{lasts}", self.most(), number::bytes(burst))
     }
 
     /// Theirs stays alone unless the policy limits what is received, too.
     fn received(&self) -> String {
-        let (by, most) = (&self.by, self.most());
+        let (by, most, words) = (&self.by, self.most(), self.words());
         let how = if self.only_replaced {
             "to take its place, write adopt = \"replace\" and:"
         } else {
             "to share below that, write:"
         };
         format!(
-            "# {by} limits what it receives to {most}, which stays; {how}\n# rx_max = \"{most}\"\n"
+            "# {by} limits what it receives to {words}, which stays; {how}\n# rx_max = \"{most}\"\n"
         )
     }
 }
@@ -112,7 +121,6 @@ impl ImportReport {
                 by: limit.by.to_string(),
                 sends: limit.way == Way::Sends,
                 rate_bps: limit.rate.0,
-                ceil_bps: limit.ceil.map(|ceil| ceil.0),
                 burst_bytes: limit.burst_bytes,
                 only_replaced: limit.bars().is_some(),
             }),
@@ -126,6 +134,25 @@ impl ImportReport {
     /// Whether there is a limit that a policy can hold.
     pub fn has_senders(&self) -> bool {
         self.limits.iter().any(|limit| limit.sends)
+    }
+
+    /// Limits of what is received at ports where nobody limits what is sent, a line for each.
+    pub fn received_alone(&self) -> Vec<String> {
+        let sends = |port: &str| self.limits.iter().any(|it| it.sends && it.port == port);
+        let alone = self
+            .limits
+            .iter()
+            .filter(|limit| !limit.sends && !sends(&limit.port));
+        alone
+            .map(|limit| {
+                format!(
+                    "{} receives at most {}, by {}",
+                    limit.port,
+                    limit.words(),
+                    limit.by
+                )
+            })
+            .collect()
     }
 
     /// A policy that shares below these limits, one tenant for each port. `capacity` is the rate of the link; the sum
@@ -157,20 +184,17 @@ impl ImportReport {
                     "adopt = \"replace\"  # nothing could come before it; given back at the end\n",
                 );
             }
-            let _ = writeln!(text, "# {} limits it to {}", limit.by, limit.most());
+            let _ = writeln!(text, "# {} limits it to {}", limit.by, limit.words());
             for limit in receivers(&limit.port) {
                 text.push_str(&limit.received());
             }
         }
-        let is_alone = |limit: &&ImportedLimit| {
-            !limit.sends && !senders().any(|sender| sender.port == limit.port)
-        };
-        let alone: Vec<&ImportedLimit> = self.limits.iter().filter(is_alone).collect();
+        let alone = self.received_alone();
         if !alone.is_empty() {
             text.push_str("\n# Limits of what other ports receive, which stay as they are:\n");
         }
-        for limit in alone {
-            let _ = writeln!(text, "# {}: {} by {}", limit.port, limit.most(), limit.by);
+        for line in alone {
+            let _ = writeln!(text, "# {line}");
         }
         if !self.others.is_empty() {
             text.push_str("\n# Not taken over:\n");
@@ -194,7 +218,6 @@ mod tests {
             by: by.to_owned(),
             sends,
             rate_bps: mbit * 1_000_000,
-            ceil_bps: None,
             burst_bytes: 16_384,
             only_replaced: by == "CNI",
         }
@@ -223,12 +246,37 @@ mod tests {
         let adopt: Vec<Adopt> = policy.tenants.iter().map(|tenant| tenant.adopt).collect();
         assert_eq!(adopt, [Adopt::Cap, Adopt::Cap, Adopt::Replace]);
         assert!(text.contains("\n# rx_max = \"30mbit\"\n"), "{text}");
-        assert!(text.contains("# tap4: 9mbit by tc\n"), "{text}");
+        let alone = "# tap4 receives at most 9mbit, burst 16.4 kB, by tc\n";
+        assert!(text.contains(alone), "{text}");
+        let burst = "# libvirt limits it to 80mbit, burst 16.4 kB\n";
+        assert!(text.contains(burst), "{text}");
         assert!(text.contains("# tap3: 2 filters of it"), "{text}");
         let known = report.policy(Some(BitRate::from_mbit(1000)));
         assert!(
             known.starts_with("[link]\ncapacity = \"1gbit\"\nadopt"),
             "{known}"
+        );
+    }
+
+    #[test]
+    fn a_burst_that_lasts_is_told_with_its_time() {
+        let deep = ImportedLimit {
+            burst_bytes: 256_000_000,
+            ..limit("veth3", "tc", false, 10)
+        };
+        assert_eq!(
+            deep.words(),
+            "10mbit, burst 256 MB (3 min 25 s at this rate)"
+        );
+        let report = ImportReport {
+            schema: SCHEMA,
+            limits: vec![deep],
+            others: Vec::new(),
+        };
+        assert!(!report.has_senders());
+        assert_eq!(
+            report.received_alone(),
+            ["veth3 receives at most 10mbit, burst 256 MB (3 min 25 s at this rate), by tc"]
         );
     }
 }

@@ -100,7 +100,6 @@ fn one(
         by,
         way: Way::Sends,
         rate: bucket.rate,
-        ceil: None,
         priority: filter.priority,
         burst_bytes: bucket.burst_bytes,
         under: None,

@@ -1,5 +1,6 @@
 //! What limits what the owner of a port receives.
 
+use nicety_model::BitRate;
 use nicety_model::knob::NOQUEUE;
 use nicety_model::traffic_control::{
     Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, Recorded, TrafficControl,
@@ -16,6 +17,8 @@ const ALL_OVS: Handle = Handle::new(1, 0xfffe);
 /// The leaf below libvirt's class: `sfq`, or `fq_codel` in some distributions.
 const LEAF: Handle = Handle::new(2, 0);
 const LEAVES: [&str; 2] = ["sfq", "fq_codel"];
+/// Classes above each other, at most (TC_HTB_MAXDEPTH of include/uapi/linux/pkt_sched.h).
+const MAX_DEPTH: usize = 8;
 
 pub(super) fn look(interface: &Interface) -> Option<Result<Adopted, Unknown>> {
     let control = &interface.control;
@@ -37,7 +40,7 @@ pub(super) fn look(interface: &Interface) -> Option<Result<Adopted, Unknown>> {
 
 /// Nothing can be shared below less than the least.
 fn not_low(adopted: Adopted) -> Result<Adopted, Unknown> {
-    match adopted.most() {
+    match adopted.rate {
         most if most < LEAST_RATE => Err(Unknown::Low {
             by: adopted.by,
             most,
@@ -55,7 +58,6 @@ fn token_bucket(qdisc: &Qdisc, bucket: Bucket, control: &TrafficControl) -> Adop
         way: Way::Receives,
         priority: 0,
         rate: bucket.rate,
-        ceil: None,
         burst_bytes: bucket.burst_bytes,
         // Its only class, which tc(8) calls so too (`tbf_walk` of net/sched/sch_tbf.c).
         under: Some(Handle::new(qdisc.handle.major(), 1)),
@@ -83,7 +85,7 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
     if !classes.iter().all(|class| is_below(class)) {
         return Err(unknown());
     }
-    let (rate, ceil) = (top.rate.ok_or_else(unknown)?, top.ceil.ok_or_else(unknown)?);
+    let most = Most { classes: &classes }.all(top).ok_or_else(unknown)?;
     let of_it = |parent: Handle| parent == qdisc.handle;
     let filters: Vec<&Filter> = control
         .filters
@@ -100,13 +102,62 @@ fn classes(qdisc: &Qdisc, default: u32, control: &TrafficControl) -> Result<Adop
         by: by(qdisc, (top, classes.len()), &filters, control),
         way: Way::Receives,
         priority: 0,
-        rate: rate.rate,
-        ceil: (ceil.rate != rate.rate).then_some(ceil.rate),
-        burst_bytes: rate.burst_bytes,
+        rate: most.rate,
+        burst_bytes: most.burst_bytes,
         // Nothing is below all of several.
         under: (classes.len() == 1).then_some(top.handle),
         parts: qdiscs.chain(below).chain(all).collect(),
     })
+}
+
+/// What passes `htb` at most (net/sched/sch_htb.c, `htb_class_mode`): a class always has its rate, whatever those above
+/// it have left; beyond that it borrows up to its ceiling from the one above. One that nothing is above cannot borrow:
+/// its ceiling never counts.
+struct Most<'a> {
+    classes: &'a [&'a Class],
+}
+
+impl Most<'_> {
+    /// Of all below `top`: what the leaves get together.
+    fn all(&self, top: &Class) -> Option<Bucket> {
+        let is_leaf = |class: &&&Class| {
+            !self
+                .classes
+                .iter()
+                .any(|other| other.parent == class.handle)
+        };
+        let leaves = || self.classes.iter().filter(is_leaf);
+        let sum = |rates: &[Bucket]| {
+            let bits = rates.iter().map(|bucket| bucket.rate.0);
+            BitRate(bits.fold(0, u64::saturating_add))
+        };
+        let sure: Vec<Bucket> = leaves().map(|leaf| leaf.rate).collect::<Option<_>>()?;
+        let each: Vec<Bucket> = leaves()
+            .map(|leaf| self.one(leaf, MAX_DEPTH))
+            .collect::<Option<_>>()?;
+        let top = top.rate?;
+        let rate = sum(&each).min(top.rate.max(sum(&sure)));
+        let by = each.iter().find(|bucket| bucket.rate == rate);
+        Some(Bucket {
+            rate,
+            burst_bytes: by.unwrap_or(&top).burst_bytes,
+        })
+    }
+
+    /// Of one class, at most so many steps below the top.
+    fn one(&self, class: &Class, steps: usize) -> Option<Bucket> {
+        let sure = class.rate?;
+        let above = self
+            .classes
+            .iter()
+            .find(|other| other.handle == class.parent);
+        let Some(above) = above.filter(|_| steps > 0) else {
+            return Some(sure);
+        };
+        let lent = [class.ceil?, self.one(above, steps - 1)?];
+        let lent = lent.into_iter().min_by_key(|bucket| bucket.rate)?;
+        [sure, lent].into_iter().max_by_key(|bucket| bucket.rate)
+    }
 }
 
 fn find(control: &TrafficControl, handle: Handle) -> Option<&Class> {

@@ -119,7 +119,7 @@ fn policers_are_those_of_the_program_whose_numbers_all_fit() {
             (by, Way::Sends),
             "{kind} {priority}"
         );
-        assert_eq!(adopted.most(), BitRate::from_mbit(80));
+        assert_eq!(adopted.rate, BitRate::from_mbit(80));
         assert_eq!(adopted.burst_bytes, burst);
         let parts = [
             Recorded::Qdisc(b"ingress".to_vec()),
@@ -218,7 +218,7 @@ fn a_redirect_limits_by_the_bucket_that_it_leads_to() {
     ] {
         let adopted = redirected(name, handle, priority).unwrap().unwrap();
         assert_eq!(
-            (adopted.by, adopted.most()),
+            (adopted.by, adopted.rate),
             (by, BitRate::from_mbit(5)),
             "{name}"
         );
@@ -250,7 +250,7 @@ fn a_limit_lower_than_nicety_sets_is_named() {
         low.to_string(),
         "tc limits it to 8kbit, less than the least that nicety sets, 64kbit"
     );
-    assert_eq!(bits(64_000).unwrap().most(), BitRate(64_000));
+    assert_eq!(bits(64_000).unwrap().rate, BitRate(64_000));
     assert!(bits(0).is_err());
 }
 
@@ -275,17 +275,17 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
     let inner = Handle::new(1, 0xfffe);
     #[rustfmt::skip]
     let table = [
-        (shaped(vec![htb(1), leaf("sfq")], one(8, 16, 1600), vec![mark()]), By::Libvirt, 8, Some(16)),
-        (shaped(vec![htb(1), leaf("fq_codel")], one(8, 8, 1600), vec![mark()]), By::Libvirt, 8, None),
-        (shaped(vec![htb(1), leaf("sfq")], one(8, 16, 1600), vec![]), By::Tc, 8, Some(16)),
-        (shaped(vec![htb(1)], one(8, 8, mebi), vec![]), By::Proxmox, 8, None),
-        (shaped(vec![htb(1)], one(8, 16, mebi), vec![]), By::Tc, 8, Some(16)),
+        (shaped(vec![htb(1), leaf("sfq")], one(8, 16, 1600), vec![mark()]), By::Libvirt, 8),
+        (shaped(vec![htb(1), leaf("fq_codel")], one(8, 8, 1600), vec![mark()]), By::Libvirt, 8),
+        (shaped(vec![htb(1), leaf("sfq")], one(8, 16, 1600), vec![]), By::Tc, 8),
+        (shaped(vec![htb(1)], one(8, 8, mebi), vec![]), By::Proxmox, 8),
+        (shaped(vec![htb(1)], one(8, 16, mebi), vec![]), By::Tc, 8),
         (shaped(vec![htb(1)],
             vec![class(0xfffe, root, 100, 100, 1600), class(1, inner, 1, 100, 1600), class(2, inner, 9, 50, 1600)],
-            vec![]), By::OpenVSwitch, 100, None),
-        (shaped(vec![tbf(Handle::new(0x8003, 0), 4)], vec![], vec![]), By::Tc, 4, None),
+            vec![]), By::OpenVSwitch, 100),
+        (shaped(vec![tbf(Handle::new(0x8003, 0), 4)], vec![], vec![]), By::Tc, 4),
     ];
-    for (control, by, rate, ceil) in table {
+    for (control, by, rate) in table {
         let found = at(None, control.clone());
         let adopted = found.receives.unwrap().unwrap();
         assert_eq!(
@@ -294,7 +294,6 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
             "{control:?}"
         );
         assert_eq!(adopted.rate, BitRate::from_mbit(rate));
-        assert_eq!(adopted.ceil, ceil.map(BitRate::from_mbit));
         let parts = control.qdiscs.len() + control.classes.len() + control.filters.len();
         assert_eq!(adopted.parts.len(), parts);
         assert_eq!(found.sends, None);
@@ -306,10 +305,7 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
         beside.qdiscs.push(Qdisc { parent, ..ours });
         let again = at(None, beside).receives.unwrap().unwrap();
         assert!(again.is_as(&adopted));
-        assert_eq!(
-            held_at_root(control).map(|it| it.most()),
-            Some(adopted.most())
-        );
+        assert_eq!(held_at_root(control).map(|it| it.rate), Some(adopted.rate));
     }
     let kilobits = tbf(Handle::new(1, 0), 0);
     let low = at(None, shaped(vec![kilobits], vec![], vec![]));
@@ -336,6 +332,37 @@ fn shapers_at_the_root_are_those_of_the_program_whose_numbers_all_fit() {
     let found = at(None, shaped(vec![netem], vec![], vec![]));
     let what = found.receives.unwrap().unwrap_err().to_string();
     assert_eq!(what, "netem 5: at the root does not limit by a rate");
+}
+
+#[test]
+fn a_class_borrows_from_those_above_and_the_first_from_nobody() {
+    let root = Handle::new(1, 0);
+    let below = |minor| Handle::new(1, minor);
+    #[rustfmt::skip]
+    let table = [
+        // Rate, ceiling: what passes.
+        (vec![class(1, root, 100, 200, 1600)], 100),
+        (vec![class(1, root, 200, 100, 1600)], 200),
+        // Below another one: as much as that has, or as its own ceiling lets it borrow.
+        (vec![class(2, root, 30, 30, 9), class(1, below(2), 1, 80, 9)], 30),
+        (vec![class(2, root, 80, 80, 9), class(1, below(2), 1, 30, 9)], 30),
+        (vec![class(2, root, 80, 200, 9), class(1, below(2), 1, 200, 9)], 80),
+        (vec![class(3, root, 90, 90, 9), class(2, below(3), 1, 40, 9), class(1, below(2), 1, 90, 9)], 40),
+        // Its own rate is never lent away.
+        (vec![class(2, root, 30, 30, 9), class(1, below(2), 80, 80, 9)], 80),
+        // Two share what is above them.
+        (vec![class(2, root, 50, 50, 9), class(1, below(2), 1, 20, 9), class(3, below(2), 1, 50, 9)], 50),
+        (vec![class(2, root, 90, 90, 9), class(1, below(2), 1, 20, 9), class(3, below(2), 1, 50, 9)], 70),
+    ];
+    for (classes, mbit) in table {
+        let control = TrafficControl {
+            qdiscs: vec![htb(1)],
+            classes,
+            filters: Vec::new(),
+        };
+        let adopted = at(None, control.clone()).receives.unwrap().unwrap();
+        assert_eq!(adopted.rate, BitRate::from_mbit(mbit), "{control:?}");
+    }
 }
 
 #[test]

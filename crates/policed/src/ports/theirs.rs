@@ -97,7 +97,7 @@ impl Found {
                 .err()
                 .map(|why| Unknown::NoWayBack {
                     by: adopted.by,
-                    most: adopted.most(),
+                    most: adopted.rate,
                     why,
                 }),
         };
@@ -331,7 +331,7 @@ impl Theirs {
         adopted: Option<&Adopted>,
     ) -> Option<PortSetup> {
         let says = self.says(port);
-        let theirs = adopted.map_or(self.capacity, Adopted::most);
+        let theirs = adopted.map_or(self.capacity, |adopted| adopted.rate);
         let capped = match way {
             Way::Sends => says.capped,
             Way::Receives => says.receives_capped,

@@ -104,7 +104,7 @@ fn refusal(adopted: &Adopted, adopt: Adopt) -> Option<Unknown> {
         let why = can_return(&adopted.parts).err()?;
         Some(Unknown::NoWayBack {
             by: adopted.by,
-            most: adopted.most(),
+            most: adopted.rate,
             why,
         })
     })
