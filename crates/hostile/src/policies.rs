@@ -84,6 +84,7 @@ fn drive(policy: Policy, bytes: &[u8]) {
                     present: flags & 1 == 0,
                     silent: flags & 6 == 6,
                     limit: (flags & 8 == 0).then(|| BitRate(numbers.long())),
+                    longest: numbers.long() >> 48,
                     sample: (flags & 16 == 0).then(|| Sample {
                         at,
                         bytes: numbers.long(),

@@ -37,6 +37,8 @@ pub struct Seen {
     pub sample: Option<Sample>,
     /// The limit found there: none when it could not be read or is not believed, 0 for no limit.
     pub limit: Option<BitRate>,
+    /// Bytes of its longest frame, which passes as a whole; 0 where that is not known.
+    pub longest: u64,
     /// The kernel has not answered: it is what it was, may send as much as its limit lets it, and
     /// cannot be given another one. All else says nothing then.
     pub silent: bool,
@@ -283,9 +285,9 @@ impl Controller {
     /// Ends a period: `seen` has one entry for each port, in the policy's order.
     pub fn step(&mut self, seen: &[Seen]) -> Decision {
         let absent = Seen::default();
-        let least = self.policy.period / 4;
+        let period = self.policy.period;
         for (index, port) in self.ports.iter_mut().enumerate() {
-            port.take(seen.get(index).unwrap_or(&absent), least);
+            port.take(seen.get(index).unwrap_or(&absent), period);
         }
         self.settle_bursts(seen);
         let total: f64 = self.ports.iter().map(|port| port.rate).sum();
@@ -545,8 +547,8 @@ impl Controller {
 }
 
 impl PortState {
-    /// The counters and the limit found at the end of a period. A rate over less than `least` says little.
-    fn take(&mut self, seen: &Seen, least: Duration) {
+    /// The counters and the limit found at the end of a period. A rate over less than a quarter of it says little.
+    fn take(&mut self, seen: &Seen, period: Duration) {
         self.hear(seen.silent);
         if seen.silent {
             return;
@@ -556,12 +558,13 @@ impl PortState {
             return;
         }
         self.seen_limit(seen.limit);
+        self.one_frame(seen.longest, period);
         self.present = true;
         let Some(sample) = seen.sample else {
             self.uncounted();
             return;
         };
-        match self.meter.take(sample, least) {
+        match self.meter.take(sample, period / 4) {
             Reading::Rate { bps, held } => {
                 self.rate = bps;
                 self.held = held;

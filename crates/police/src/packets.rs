@@ -312,6 +312,7 @@ impl Port {
             Seen {
                 sample: Some(packets),
                 limit,
+                longest: 0,
                 ..seen
             },
         ]

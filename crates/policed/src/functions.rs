@@ -325,6 +325,8 @@ impl Nic {
                     backlog: None,
                 }),
                 limit: Some(BitRate::from_mbit(max.into())),
+                // Of the function's own interface, which may be a guest's.
+                longest: 0,
                 silent: false,
             },
             index: None,

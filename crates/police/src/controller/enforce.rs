@@ -56,15 +56,15 @@ impl Leak {
     }
 
     /// Compares a rate with the limit meant, `now` and at most in this period and the last; none
-    /// when that says nothing new.
+    /// when that says nothing new. A `frame` that was let pass counts as a whole in the period in which it ends.
     pub(super) fn judge(
         &mut self,
         rate: f64,
         now: f64,
-        limit: f64,
+        (limit, frame): (f64, f64),
         tuning: &Tuning,
     ) -> Option<Enforcement> {
-        if rate > tuning.beyond * limit {
+        if rate > tuning.beyond * limit + frame {
             self.within = 0;
             self.found = 1.0;
             self.beyond += 1;
@@ -77,7 +77,7 @@ impl Leak {
         }
         self.beyond = 0;
         if self.correction < 1.0 {
-            return self.relax(rate, now * self.factor, tuning);
+            return self.relax(rate, (now * self.factor, frame), tuning);
         }
         let reached = rate >= (1.0 - tuning.near_limit) * now;
         reached.then_some(Enforcement::Holds)
@@ -85,8 +85,13 @@ impl Leak {
 
     /// Raises what was lowered, in steps, once the limit that is really `set` was kept for some
     /// periods: sooner when the port reaches it than when it does not try.
-    fn relax(&mut self, rate: f64, set: f64, tuning: &Tuning) -> Option<Enforcement> {
-        let needed = if rate <= tuning.beyond * set {
+    fn relax(
+        &mut self,
+        rate: f64,
+        (set, frame): (f64, f64),
+        tuning: &Tuning,
+    ) -> Option<Enforcement> {
+        let needed = if rate <= tuning.beyond * set + frame {
             1.0
         } else {
             set / rate
@@ -116,5 +121,32 @@ impl Leak {
     pub(super) fn lower(&mut self, wanted: f64, guaranteed: f64) -> f64 {
         self.factor = self.correction.max(guaranteed.min(1.0));
         wanted * self.factor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_long_frame_in_a_period_is_no_breach() {
+        let tuning = Tuning::default();
+        // 64 kbit/s, and frames of 9,022 bytes that take 1.13 s each: one in most periods of 1 s, two in none.
+        let limit = (64e3, 72.4e3);
+        let mut leak = Leak::default();
+        for _ in 0..20 {
+            let judged = leak.judge(72.4e3, 64e3, limit, &tuning);
+            assert_eq!(judged, Some(Enforcement::Holds));
+        }
+        let leaks: Vec<_> = (0..3)
+            .map(|_| leak.judge(144.8e3, 64e3, limit, &tuning))
+            .collect();
+        assert_eq!(leaks, [None, None, Some(Enforcement::NotEnforced)]);
+        // Where the frames are not known, only the rate counts.
+        let mut leak = Leak::default();
+        let leaks: Vec<_> = (0..3)
+            .map(|_| leak.judge(72.4e3, 64e3, (64e3, 0.0), &tuning))
+            .collect();
+        assert_eq!(leaks[2], Some(Enforcement::NotEnforced));
     }
 }

@@ -1,6 +1,7 @@
 //! State of one port from period to period.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use nicety_model::BitRate;
 
@@ -26,6 +27,8 @@ pub(super) struct PortState {
     pub(super) meter: Meter,
     pub(super) demand: Demand,
     pub(super) want: Want,
+    /// One frame in a period, in bits per second: how far a limit that holds may be exceeded in it.
+    frame: f64,
     /// Last known rate in bits per second.
     pub(super) rate: f64,
     pub(super) held: bool,
@@ -58,6 +61,7 @@ impl PortState {
             meter: Meter::new(setup.counters),
             demand: Demand::new(setup.behind(policy)),
             want: Want::Unknown,
+            frame: 0.0,
             rate: 0.0,
             held: false,
             fresh: false,
@@ -129,6 +133,17 @@ impl PortState {
         }
     }
 
+    /// Its longest frame, in bytes as its counter has them.
+    pub(super) fn one_frame(&mut self, bytes: u64, period: Duration) {
+        let counted = bytes as f64 + self.setup.counters.overhead;
+        let known = bytes > 0 && !period.is_zero();
+        self.frame = if known {
+            counted * 8.0 / period.as_secs_f64()
+        } else {
+            0.0
+        };
+    }
+
     /// It has another limit. What was dropped below a lower one says nothing of a higher one: the next rate is taken
     /// from here on.
     pub(super) fn wrote(&mut self, limit: BitRate, tuning: &Tuning) {
@@ -188,7 +203,7 @@ impl PortState {
         let limit = now.max(self.before);
         self.before = now;
         if limit.is_finite() {
-            let judged = self.leak.judge(self.rate, now, limit, tuning);
+            let judged = self.leak.judge(self.rate, now, (limit, self.frame), tuning);
             self.enforcement = judged.unwrap_or(self.enforcement);
         } else {
             self.leak.pause();

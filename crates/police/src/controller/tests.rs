@@ -150,6 +150,7 @@ fn a_grant_is_a_cap_that_can_go_up_again() {
         present: true,
         sample: None,
         limit: Some(BitRate(limit)),
+        longest: 0,
         silent: false,
     };
     let step = |controller: &mut Controller, limit| {

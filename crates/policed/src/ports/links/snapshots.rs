@@ -6,7 +6,7 @@ use nicety_host::knob::port_value;
 use nicety_model::BitRate;
 use nicety_model::knob::NOQUEUE;
 use nicety_netdev::net_error::NetError;
-use nicety_netdev::shaper::{Bucket, Face, PortLimit, Survey};
+use nicety_netdev::shaper::{Bucket, Face, PortLimit, Survey, longest_frame};
 use nicety_police::adopt::Way;
 use nicety_police::bill::INTERFACE;
 use nicety_police::original::TAKEN_AWAY;
@@ -73,7 +73,7 @@ impl Links {
             (now.tx_bytes, now.tx_frames) = (bucket.bytes, bucket.frames);
         }
         Snapshot {
-            seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
+            seen: seen(at, (now.tx_bytes, now.tx_frames), (face, bucket), limit),
             index: Some(face.index),
             place: Place::There(original),
             setup: self.theirs.setup((Way::Sends, port), adopted.as_ref()),
@@ -131,7 +131,7 @@ impl Links {
         // What a tap or veth sends is what its owner receives.
         let now = sent_by(face);
         Snapshot {
-            seen: seen(at, (now.tx_bytes, now.tx_frames), bucket, limit),
+            seen: seen(at, (now.tx_bytes, now.tx_frames), (face, bucket), limit),
             index: Some(face.index),
             packets: bucket.and_then(|bucket| bucket.shape.packets),
             setup: self.theirs.setup((Way::Receives, port), adopted.as_ref()),
@@ -191,7 +191,12 @@ fn at_root(face: &Face, survey: &Survey, found: &PortLimit) -> String {
 }
 
 /// What the controller sees of a port: what its limiter let through, or else what its interface did, bytes and frames.
-fn seen(at: Duration, interface: (u64, u64), bucket: Option<&Bucket>, limit: BitRate) -> Seen {
+fn seen(
+    at: Duration,
+    interface: (u64, u64),
+    (face, bucket): (&Face, Option<&Bucket>),
+    limit: BitRate,
+) -> Seen {
     let (bytes, frames) = bucket.map_or(interface, |bucket| (bucket.bytes, bucket.frames));
     let sample = Sample {
         at,
@@ -202,6 +207,7 @@ fn seen(at: Duration, interface: (u64, u64), bucket: Option<&Bucket>, limit: Bit
     };
     Seen {
         limit: Some(limit),
+        longest: longest_frame(face.mtu),
         ..Seen::counted(sample)
     }
 }
