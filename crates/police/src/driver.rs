@@ -167,13 +167,13 @@ impl Driver {
         let min = min.unwrap_or_default();
         if min.0 > 0 {
             let useless = match self.minimum {
-                Minimum::Refused => Some("takes no minimum rate"),
-                Minimum::Ignored => Some("accepts a minimum rate and ignores it"),
+                Minimum::Refused => Some("has no minimum"),
+                Minimum::Ignored => Some("accepts a minimum and ignores it"),
                 Minimum::Honoured | Minimum::Relative | Minimum::Unknown => None,
             };
             if let Some(what) = useless {
                 return Err(Refusal::new(
-                    format!("the driver {} {what}", self.name),
+                    format!("{} {what}", self.name),
                     "leave --min away; nicety police keeps guarantees on any driver",
                 ));
             }

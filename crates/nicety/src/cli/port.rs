@@ -37,6 +37,9 @@ const LIMIT_EXAMPLES: &str = "Examples:
   nicety port limit vhu0 200mbit            a vhost-user port of Open vSwitch
   nicety port limit tap0 none";
 
+/// No rate.
+const NONE: &str = "none";
+
 /// The parts.
 #[derive(Debug, Subcommand)]
 pub enum PortCommand {
@@ -124,12 +127,12 @@ pub struct LimitArgs {
     /// such as libvirt:web01/net0.
     #[arg(value_name = "PORT", help_heading = heading::WHAT)]
     pub port: String,
-    /// Limit to this rate, as in 500mbit; none removes the limit.
-    #[arg(value_name = "RATE", value_parser = limit, help_heading = heading::WHAT)]
-    pub max: BitRate,
+    /// Limit to this rate, as in 500mbit; none removes the limit. With --min alone, the old one stays.
+    #[arg(value_name = "RATE", value_parser = limit, required_unless_present = "min", help_heading = heading::WHAT)]
+    pub max: Option<BitRate>,
     /// Give a virtual function at least this rate in whole Mbit/s, where the driver can. Without it, the old
     /// one stays.
-    #[arg(long, value_name = "RATE", value_parser = limit, help_heading = heading::HOW)]
+    #[arg(long, value_name = "RATE", value_parser = least, help_heading = heading::HOW)]
     pub min: Option<BitRate>,
     /// Check for this time whether the limit holds; 0s skips the check.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = window_or_none, help_heading = heading::HOW)]
@@ -147,9 +150,19 @@ fn functions(text: &str) -> Result<u32, String> {
     super::parsed(text, "is not a number of functions; write 0 or more")
 }
 
-/// A rate, or `none`.
+/// A rate, or `none`. A rate of 0 is none of both: in a policy it is refused for the same reason.
 fn limit(text: &str) -> Result<BitRate, String> {
-    if text == "none" {
+    match least(text)? {
+        BitRate(0) if text != NONE => Err(format!(
+            "{text:?} lets nothing through; write {NONE} to remove the limit, or set the port down"
+        )),
+        rate => Ok(rate),
+    }
+}
+
+/// A rate of which any may be guaranteed, or `none`.
+fn least(text: &str) -> Result<BitRate, String> {
+    if text == NONE {
         return Ok(BitRate(0));
     }
     text.parse::<BitRate>().map_err(|error| error.to_string())
@@ -178,4 +191,23 @@ fn window_or_none(text: &str) -> Result<Duration, String> {
         ..=HOUR,
         "is longer than an hour; write a shorter time",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_of_nothing_is_no_word_for_no_limit() {
+        assert_eq!(limit("none"), Ok(BitRate(0)));
+        assert_eq!(limit("5mbit"), Ok(BitRate::from_mbit(5)));
+        for zero in ["0mbit", "0bit", "0gbit", "0.0kbit"] {
+            let error = limit(zero).unwrap_err();
+            assert!(
+                error.contains("lets nothing through; write none"),
+                "{error}"
+            );
+            assert_eq!(least(zero), Ok(BitRate(0)));
+        }
+    }
 }

@@ -16,7 +16,7 @@ kernel: vf 0 500
 kernel: vf 2 200
 nicety: eth0/vf0: 1.001gbit is above the 1gbit that igb takes on this link; write at most 1gbit
 code 2
-nicety: eth0/vf0: the driver igb takes no minimum rate; leave --min away; nicety police keeps guarantees on any driver
+nicety: eth0/vf0: igb has no minimum; leave --min away; nicety police keeps guarantees on any driver
 code 2
 nicety: eth0 has no function 9; its 4 are numbered from 0; see nicety port list eth0
 code 2

@@ -197,7 +197,7 @@ impl RateRange {
         u32::try_from(mbit).map_err(|_| {
             Refusal::new(
                 format!("{max} is more than any driver takes"),
-                "write 0mbit for no limit",
+                "write none for no limit",
             )
         })
     }

@@ -60,7 +60,10 @@ fn rates_are_checked_as_the_driver_would() {
     for (driver, max, min, link, part) in [
         ("igb", "1001mbit", "", 1000, "write at most 1gbit"),
         ("igb", "500mbit", "", 0, "only while the link is up"),
-        ("igb", "500mbit", "10mbit", 1000, "takes no minimum"),
+        ("igb", "500mbit", "10mbit", 1000, "igb has no minimum; "),
+        // Also without a maximum, and before the link is asked for.
+        ("igb", "0bit", "10mbit", 0, "igb has no minimum; "),
+        ("ixgbe", "0bit", "10mbit", 1000, "ixgbe has no minimum; "),
         ("ixgbe", "10mbit", "", 10_000, "write at least 11mbit"),
         ("ixgbe", "100mbit", "", 1000, "the link is up at 10gbit"),
         ("fm10k", "100mbit", "5mbit", 1000, "ignores it"),

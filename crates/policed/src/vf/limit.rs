@@ -22,8 +22,8 @@ pub struct LimitRequest<'a> {
     pub interface: &'a str,
     /// Number of the virtual function.
     pub vf: Option<u32>,
-    /// Highest rate, 0 for none.
-    pub max: BitRate,
+    /// Highest rate, 0 for none; without it the one found stays.
+    pub max: Option<BitRate>,
     /// Lowest rate; without it the one found stays.
     pub min: Option<BitRate>,
 }
@@ -41,7 +41,7 @@ pub struct Limit {
     pub rounded: Option<String>,
     /// The rate, 0 for none.
     pub rate: BitRate,
-    /// Bytes that may pass at once, beyond the rate.
+    /// Bytes that may pass at once, beyond the rate: those of the bucket, and one frame that ends when it is counted.
     burst: u64,
     /// Open vSwitch limits it.
     switched: bool,
@@ -151,8 +151,14 @@ fn function(inventory: &Inventory, request: LimitRequest<'_>, vf: u32) -> Result
         ));
     }
     let kept = driver.minimum_kept(function.and_then(|function| function.min_mbit));
+    let found = function.and_then(|function| function.max_mbit);
+    let found = || BitRate::from_mbit(found.unwrap_or_default().into());
     let accepted = driver
-        .check(request.max, request.min.or(kept), link)
+        .check(
+            request.max.unwrap_or_else(found),
+            request.min.or(kept),
+            link,
+        )
         .map_err(|refusal| Error::Limit {
             port: format!("{nic}/vf{vf}"),
             refusal,
@@ -197,12 +203,13 @@ fn port(inventory: &Inventory, request: LimitRequest<'_>) -> Result<Limit, Error
             true
         }
     };
+    let max = request.max.unwrap_or_default();
     // In whole kbit/s, so that what is read back is what was written.
-    let rate = BitRate(request.max.0 / 1000 * 1000);
-    if request.max.0 > 0 && rate < BitRate(64_000) {
+    let rate = BitRate(max.0 / 1000 * 1000);
+    if max.0 > 0 && rate < BitRate(64_000) {
         return Err(Error::refused(
             ProblemCode::LimitRefused,
-            format!("{} is too little to work with", request.max),
+            format!("{max} is too little to work with"),
             "write at least 64kbit, or none",
         ));
     }
@@ -215,17 +222,20 @@ fn port(inventory: &Inventory, request: LimitRequest<'_>) -> Result<Limit, Error
             BitRate(0) => "none".to_owned(),
             rate => rate.to_string(),
         },
-        rounded: (rate != request.max).then(|| format!("{} → {rate}: whole kbit/s", request.max)),
+        rounded: (rate != max).then(|| format!("{max} → {rate}: whole kbit/s")),
         rate,
-        burst: shaper::burst_bytes(
-            Shape {
-                wire: false,
-                ..Shape::wire(rate)
-            },
-            BURST,
-        ),
+        burst: burst(rate, inventory.links.get(name).map_or(0, |link| link.mtu)),
         switched,
     })
+}
+
+/// What passes beyond a rate at a port of this MTU.
+fn burst(rate: BitRate, mtu: u32) -> u64 {
+    let shape = Shape {
+        wire: false,
+        ..Shape::wire(rate)
+    };
+    shaper::burst_bytes(shape, BURST, mtu) + shaper::longest_frame(mtu)
 }
 
 pub(super) fn no_interface(name: &str) -> Error {
