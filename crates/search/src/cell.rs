@@ -8,6 +8,7 @@
 //! load that held.
 
 mod apart;
+mod bucket;
 mod bursts;
 mod curve;
 mod delivery;
@@ -30,6 +31,7 @@ use nicety_model::{
     TrialRecord,
 };
 
+use self::bucket::Bucket;
 use self::delivery::Delivery;
 use crate::burst::BurstSearch;
 use crate::goal::GoalError;
@@ -252,6 +254,8 @@ pub struct Cell {
     capacity: Option<Fps>,
     /// The same where its CPUs were the path's own meanwhile.
     sure_capacity: Option<Fps>,
+    /// Whether the path is a token bucket.
+    bucket: Bucket,
     /// Loads of the search that were given up because other programs had the CPUs.
     given_up: Vec<f64>,
     /// Stalls of CPUs in the trials so far, in seconds; absent where stalls were not measured.
@@ -320,6 +324,7 @@ impl Cell {
             further: Vec::new(),
             capacity: None,
             sure_capacity: None,
+            bucket: Bucket::default(),
             given_up: Vec::new(),
             stalled_s: None,
             cache_lines_ns: Vec::new(),
@@ -540,6 +545,12 @@ impl Cell {
             self.given_up.push(record.load_fps);
         }
         self.search.observe_goals(&self.seen(record));
+        let windows = record.windows.as_ref();
+        let rate =
+            windows.and_then(|windows| self.bucket.observe(windows, record::directions(record)));
+        if let Some(rate) = rate {
+            self.search.cap(rate);
+        }
         self.after_search();
     }
 

@@ -145,9 +145,9 @@ pub struct Together {
 pub fn together(all: &[&CellResult]) -> Together {
     let (near, far) = apart::split(all);
     let mut together = near_together(&near);
-    if let Some(note) = apart::note(&near, &far) {
-        together.why.push(note.into());
-    }
+    let others = apart::note(&near, &far).into_iter();
+    let others = others.chain(why::bucket(&near));
+    together.why.extend(others.map(Note::from));
     together
 }
 

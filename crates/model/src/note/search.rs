@@ -168,7 +168,7 @@ notes! {
 
         "N110" "single-visit" Caution Problem
         SingleVisit
-            => ("This result was measured once.") + "Use --preset robust, which makes five.",
+            => ("This result was measured once.") + "Use --preset robust, which makes several.",
 
         "N111" "few-visits" Caution Problem
         FewVisits { visits: u32 }
@@ -216,6 +216,11 @@ notes! {
             => ("{stopped} of {} with a little more failed because a CPU was taken away. The path may carry more.",
                 plural(*trials, "trial"))
             + "Stop other programs, give a virtual machine CPUs of its own, or repeat at a calmer time.",
+
+        "N170" "token-bucket" Info Condition
+        TokenBucket { rate_fps: Fps, frames: u64 }
+            => ("A token bucket: {} or more pass at once, and then {}. The result is that rate.",
+                plural(*frames, "frame"), rate(*rate_fps)),
     }
 }
 

@@ -104,6 +104,8 @@ impl Cell {
                     .map(Note::from),
             );
         }
+        let bucket = self.bucket.note();
+        notes.extend(bucket.map(Note::from));
         notes.extend(self.notes.iter().cloned());
         // Its repeat tells more of where frames were lost.
         let told = self.overload_fate().or(overload);
@@ -119,7 +121,7 @@ impl Cell {
             bounds: outcome.bounds(),
             goals: self.goal_results(&evidence),
             estimate: throughput.map(|fps| self.estimate(fps, &outcome)),
-            capacity_fps: self.capacity.map(|fps| fps.0),
+            capacity_fps: self.bucket.rate.or(self.capacity).map(|fps| fps.0),
             window_s: self.window_s(throughput, self.plan.settings.loss_ratio),
             throughput_l1_mbps: throughput.map(|fps| key.l1_mbps(fps)),
             throughput_l2_mbps: throughput.map(|fps| key.l2_mbps(fps)),

@@ -242,7 +242,7 @@ fn least(record: &TrialRecord, windows: &Windows) -> f64 {
     record.load_fps * windows.length_s * f64::from(directions(record)) * OFFERED_ENOUGH
 }
 
-fn directions(record: &TrialRecord) -> u32 {
+pub(super) fn directions(record: &TrialRecord) -> u32 {
     record.streams.len().max(1) as u32
 }
 

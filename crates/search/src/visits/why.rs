@@ -33,6 +33,21 @@ pub(super) fn pauses(visit: &CellResult) -> Option<SearchNote> {
     })
 }
 
+/// What most visits say of a token bucket: the last of them, for the first may have found it half empty.
+pub(super) fn bucket(visits: &[&CellResult]) -> Option<SearchNote> {
+    let bucket = |visit: &&CellResult| {
+        let notes = visit.notes.iter();
+        let mut buckets = notes.filter_map(|note| match note {
+            Note::Search(bucket @ SearchNote::TokenBucket { .. }) => Some(bucket.clone()),
+            _ => None,
+        });
+        buckets.next()
+    };
+    let all: Vec<SearchNote> = visits.iter().filter_map(bucket).collect();
+    let most = 2 * all.len() > visits.len();
+    all.into_iter().last().filter(|_| most)
+}
+
 /// Who else had the CPUs.
 pub(super) fn disturbed(disturbance: Option<&Disturbance>) -> Vec<SearchNote> {
     let mut why = Vec::new();
