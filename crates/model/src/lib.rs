@@ -19,6 +19,7 @@ pub mod cpu;
 pub mod cpu_list;
 pub mod curve;
 pub mod disturbance;
+pub mod driver;
 pub mod drops;
 pub mod estimate;
 pub mod facts;

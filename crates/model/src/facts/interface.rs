@@ -110,7 +110,7 @@ pub struct LinkFacts {
     pub bridge: Option<BridgeFacts>,
     /// The kernel's counters that are not 0, since the interface was made.
     pub counters: BTreeMap<String, u64>,
-    /// The driver's own counters that tell of drops and are not 0.
+    /// The driver's own counters that are not 0: of drops, and those that nicety knows.
     pub driver_drops: BTreeMap<String, u64>,
     /// Frames received by each queue, where the driver counts them and any came.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::{NetFacts, SoftnetFacts};
+use crate::driver::{Meaning, Tally, tally};
 
 /// What the kernel counted between two readings. Counters that went backwards, as after a reset
 /// of the port, are left out.
@@ -20,7 +21,7 @@ pub struct WindowFacts {
     pub softnet: Vec<SoftnetFacts>,
     /// By interface, its counters that moved: the kernel's by their names.
     pub counters: BTreeMap<String, BTreeMap<String, u64>>,
-    /// By interface, the driver's own counters of drops that moved.
+    /// By interface, the driver's own counters that moved: of drops, and those nicety knows.
     pub driver_drops: BTreeMap<String, BTreeMap<String, u64>>,
     /// By interface, frames received by each queue, where the driver counts them.
     pub queue_frames: BTreeMap<String, BTreeMap<u32, u64>>,
@@ -48,25 +49,33 @@ impl WindowFacts {
         self.busy.values().sum::<f64>() / self.busy.len().max(1) as f64
     }
 
+    /// What an interface counted of one kind; `None` when nothing did.
+    pub fn tally(&self, net: &NetFacts, meaning: Meaning) -> Option<Tally> {
+        let kernel = self.counters.get(net.name()).into_iter().flatten();
+        let own = self.driver_drops.get(net.name()).into_iter().flatten();
+        tally(net.link.driver.as_deref(), meaning, kernel, own)
+    }
+
     /// Frames that an interface dropped without a free descriptor.
-    pub fn ring_drops(&self, interface: &str) -> u64 {
-        let driver = self.driver_drops.get(interface);
-        let driver = driver.and_then(|drops| drops.values().max()).copied();
-        ring_drops(|name| self.counter(interface, name), driver)
+    pub fn ring_drops(&self, net: &NetFacts) -> u64 {
+        count(self.tally(net, Meaning::FullRing))
     }
 }
 
 impl NetFacts {
+    /// What it counted of one kind since it was made; `None` when nothing did.
+    pub fn tally(&self, meaning: Meaning) -> Option<Tally> {
+        let link = &self.link;
+        let driver = link.driver.as_deref();
+        tally(driver, meaning, &link.counters, &link.driver_drops)
+    }
+
     /// Frames dropped without a free descriptor since the interface was made.
     pub fn ring_drops(&self) -> u64 {
-        let driver = self.link.driver_drops.values().max().copied();
-        ring_drops(|name| self.counter(name), driver)
+        count(self.tally(Meaning::FullRing))
     }
 }
 
-/// The kernel's and the driver's counters tell of the same frames: the largest counts.
-fn ring_drops(counter: impl Fn(&str) -> u64, driver: Option<u64>) -> u64 {
-    counter("rx_missed_errors")
-        .max(counter("rx_fifo_errors"))
-        .max(driver.unwrap_or(0))
+fn count(tally: Option<Tally>) -> u64 {
+    tally.map_or(0, |tally| tally.count)
 }
