@@ -82,7 +82,7 @@ pub fn read_after(source: &Source, window: Option<Duration>) -> HostFacts {
 /// Interfaces and their interrupts.
 fn interfaces(source: &Source, notes: &mut Vec<Note>) -> (Vec<NetFacts>, Vec<IrqFacts>) {
     let links = peers::named(source, source.links(notes));
-    let interrupts = irq::Interrupts::read(&source.roots.proc);
+    let interrupts = irq::Interrupts::read(&source.roots.proc, &links);
     let mut interfaces = Vec::new();
     let mut irqs = Vec::new();
     for link in links {

@@ -310,11 +310,13 @@ impl Ethtool {
         let mut request = Request::new(ETHTOOL_GSTATS, 8 + 8 * with_room(names.len()));
         request.put_word(4, names.len() as u32);
         let answer = self.call(interface, "read statistics of", request)?;
-        Ok(names
-            .into_iter()
-            .enumerate()
-            .map(|(index, name)| (name, answer.long(8 + 8 * index)))
-            .collect())
+        // vmxnet3 has the same names once for each queue.
+        let mut sums = BTreeMap::new();
+        for (index, name) in names.into_iter().enumerate() {
+            let sum: &mut u64 = sums.entry(name).or_default();
+            *sum = sum.saturating_add(answer.long(8 + 8 * index));
+        }
+        Ok(sums)
     }
 
     fn feature_blocks(&self, interface: &str, count: usize) -> Result<Request, NetError> {

@@ -6,7 +6,7 @@ use nicety_model::facts::{InterfaceClass, LinkFacts, NetFacts, QueueSteering, Vf
 use nicety_model::note::FactsNote;
 
 use super::function;
-use super::irq::Interrupts;
+use super::irq::{Device, Interrupts};
 use super::source::Source;
 use crate::roots::SysRoot;
 
@@ -58,7 +58,7 @@ pub(super) fn read(
                 max,
             }),
         is_vf: function::link(sys, &link, "physfn").is_some(),
-        irqs: interrupts.of(&link.name, &msi(sys, &dir, &link)),
+        irqs: interrupts.of(&link, &device(sys, &dir, &link)),
         rx_steering: steering(sys, &dir, &queues, "rx-"),
         tx_steering: steering(sys, &dir, &queues, "tx-"),
         napi_threaded: sys.text(format!("{dir}/threaded")).map(|text| text == "1"),
@@ -69,24 +69,33 @@ pub(super) fn read(
 /// IFF_TAP of include/uapi/linux/if_tun.h.
 const IFF_TAP: u32 = 2;
 
-/// Numbers of the MSI interrupts: of the device itself, or of the PCI function that carries a
-/// virtio device.
-fn msi(sys: &SysRoot, dir: &str, link: &LinkFacts) -> Vec<u32> {
-    let mut names = sys.entries(format!("{dir}/device/msi_irqs"));
-    if let (true, Some(bus)) = (names.is_empty(), &link.bus) {
-        names = sys.entries(format!("bus/pci/devices/{bus}/msi_irqs"));
+/// Numbers of the MSI interrupts, of the device itself or of the PCI function that carries a virtio
+/// device, and names.
+fn device(sys: &SysRoot, dir: &str, link: &LinkFacts) -> Device {
+    let mut irqs = sys.entries(format!("{dir}/device/msi_irqs"));
+    let mut names = Vec::new();
+    if let (true, Some(bus)) = (irqs.is_empty(), &link.bus) {
+        let function = format!("bus/pci/devices/{bus}");
+        irqs = sys.entries(format!("{function}/msi_irqs"));
+        if irqs.is_empty() {
+            names = sys.entries_where(function, |name| name.starts_with("virtio"));
+        }
+        names.push(bus.clone());
     }
-    names.iter().filter_map(|name| name.parse().ok()).collect()
+    Device {
+        irqs: irqs.iter().filter_map(|name| name.parse().ok()).collect(),
+        names,
+    }
 }
 
-/// Interrupts of the device of an interface, where `/sys` is that of this network namespace.
-pub(super) fn device_irqs(sys: &SysRoot, link: &LinkFacts) -> Vec<u32> {
+/// The device of an interface, where `/sys` is that of this network namespace.
+pub(super) fn device_of(sys: &SysRoot, link: &LinkFacts) -> Device {
     let dir = format!("class/net/{}", link.name);
     let index = sys.text(format!("{dir}/ifindex"));
     if index.and_then(|text| text.parse().ok()) == Some(link.index) {
-        msi(sys, &dir, link)
+        device(sys, &dir, link)
     } else {
-        Vec::new()
+        Device::default()
     }
 }
 

@@ -3,15 +3,32 @@
 use std::collections::BTreeMap;
 
 use nicety_model::cpu_list::{parse_cpu_list, parse_cpu_mask};
-use nicety_model::facts::IrqFacts;
+use nicety_model::facts::{IrqFacts, LinkFacts};
 use nicety_model::total;
 
 use crate::roots::{ProcRoot, Roots};
 
-/// The table of interrupts.
+/// The table of interrupts, and whose names may stand in it.
 #[derive(Debug, Default)]
 pub(super) struct Interrupts {
     rows: BTreeMap<u32, Row>,
+    ports: Vec<Port>,
+}
+
+/// A hardware interface.
+#[derive(Debug)]
+struct Port {
+    name: String,
+    bus: Option<String>,
+}
+
+/// The device of an interface.
+#[derive(Debug, Default)]
+pub(super) struct Device {
+    /// Numbers of its MSI interrupts, where `/sys` tells them.
+    pub(super) irqs: Vec<u32>,
+    /// What its interrupts may be called after: its address on the bus, `virtio0`.
+    pub(super) names: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -19,11 +36,60 @@ struct Row {
     counts: BTreeMap<u32, u64>,
     /// Chip, hardware number and handlers, as printed.
     tail: String,
+    /// The port whose name a handler bears.
+    port: Option<usize>,
+}
+
+impl Row {
+    fn new(counts: BTreeMap<u32, u64>, tail: String, ports: &[Port]) -> Self {
+        let mut row = Self {
+            counts,
+            tail,
+            port: None,
+        };
+        let ports = ports.iter().enumerate();
+        let named = ports.filter(|(_, port)| bears(row.handlers(), &port.name));
+        // Of `lan` and `lan-1` the longer.
+        let longest = named.max_by_key(|(_, port)| port.name.len());
+        row.port = longest.map(|(index, _)| index);
+        row
+    }
+
+    /// What stands behind the chip's name.
+    fn handlers(&self) -> &str {
+        self.tail.split_once(' ').map_or("", |(_, rest)| rest)
+    }
+
+    /// The handler of an interface: the one that bears its name, else the last.
+    fn handler(&self, interface: &str) -> &str {
+        let words = || self.tail.split([' ', ',']).filter(|word| !word.is_empty());
+        let named = words().skip(1).find(|word| bears(word, interface));
+        named.or_else(|| words().next_back()).unwrap_or_default()
+    }
+}
+
+/// Whether a name stands in a text as a whole word: `eth1` does not in `eth10-rx-0`.
+fn bears(text: &str, name: &str) -> bool {
+    let ends = |letter: Option<char>| !letter.is_some_and(char::is_alphanumeric);
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            ends(before) && ends(text[at + name.len()..].chars().next())
+        })
 }
 
 impl Interrupts {
-    pub(super) fn read(proc: &ProcRoot) -> Self {
+    pub(super) fn read(proc: &ProcRoot, links: &[LinkFacts]) -> Self {
         let text = proc.text("interrupts").unwrap_or_default();
+        let hardware = links
+            .iter()
+            .filter(|link| link.kind.is_empty() && link.name != "lo");
+        let ports: Vec<Port> = hardware
+            .map(|link| Port {
+                name: link.name.clone(),
+                bus: link.bus.clone(),
+            })
+            .collect();
         let mut lines = text.lines();
         let cpus: Vec<u32> = lines
             .next()
@@ -43,23 +109,30 @@ impl Interrupts {
                 }
             }
             let tail = words.collect::<Vec<_>>().join(" ");
-            Some((number, Row { counts, tail }))
+            Some((number, Row::new(counts, tail, &ports)))
         });
         Self {
             rows: rows.collect(),
+            ports,
         }
     }
 
-    /// Interrupts of an interface: those of its device, and those whose handler bears its name
-    /// (`eth0`, `eth0-TxRx-3`).
-    pub(super) fn of(&self, interface: &str, device: &[u32]) -> Vec<u32> {
-        let named = |row: &Row| {
-            row.tail.split([' ', ',']).any(|word| {
-                word.strip_prefix(interface)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.', ':', '@']))
-            })
+    /// Interrupts of an interface. Where `/sys` tells those of its device, these, without those
+    /// named after another port of the same device. Else those that bear its name or its device's:
+    /// `eth0`, `i40e-eth0-TxRx-3`, `mlx5_comp0@pci:0000:12:00.0`.
+    pub(super) fn of(&self, link: &LinkFacts, device: &Device) -> Vec<u32> {
+        let own = |number: &u32, row: &Row| {
+            let port = row.port.and_then(|port| self.ports.get(port));
+            if device.irqs.is_empty() {
+                return port.map_or_else(
+                    || device.names.iter().any(|name| bears(&row.tail, name)),
+                    |port| port.name == link.name,
+                );
+            }
+            let sibling = |port: &Port| port.name != link.name && port.bus == link.bus;
+            let other = link.bus.is_some() && port.is_some_and(sibling);
+            device.irqs.contains(number) && !other
         };
-        let own = |number: &u32, row: &Row| device.contains(number) || named(row);
         let rows = self.rows.iter().filter(|(number, row)| own(number, row));
         rows.map(|(number, _)| *number).collect()
     }
@@ -78,7 +151,7 @@ impl Interrupts {
             .unwrap_or_default();
         Some(IrqFacts {
             irq,
-            name: row.tail.rsplit(' ').next().unwrap_or_default().to_owned(),
+            name: row.handler(interface).to_owned(),
             interface: interface.to_owned(),
             counts: row.counts.clone(),
             // Kernels before 4.13 do not tell: then the CPU that had all interrupts is it.
@@ -110,4 +183,78 @@ fn dominant_cpu(counts: &BTreeMap<u32, u64>, allowed: &[u32]) -> Option<Vec<u32>
 fn state_flags(text: &str) -> String {
     let lines = text.lines().filter(|line| line.contains("IRQD_"));
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(name: &str, bus: &str) -> LinkFacts {
+        LinkFacts {
+            name: name.to_owned(),
+            bus: Some(bus.to_owned()),
+            ..LinkFacts::default()
+        }
+    }
+
+    /// Interrupts 1, 2, … with these words behind their counts.
+    fn table(links: &[LinkFacts], tails: &[&str]) -> Interrupts {
+        let empty = Interrupts::read(&ProcRoot::new("/nonexistent"), links);
+        let row = |tail: &&str| Row::new(BTreeMap::new(), (*tail).to_owned(), &empty.ports);
+        Interrupts {
+            rows: (1..).zip(tails.iter().map(row)).collect(),
+            ..empty
+        }
+    }
+
+    fn named(bus: &str) -> Device {
+        Device {
+            irqs: Vec::new(),
+            names: vec![bus.to_owned()],
+        }
+    }
+
+    #[test]
+    fn interrupts_are_known_by_whole_words() {
+        let links = [
+            link("eth1", "0000:12:00.0"),
+            link("eth10", "0000:13:00.0"),
+            link("lan", "0000:14:00.0"),
+            link("lan-1", "0000:15:00.0"),
+        ];
+        let tails = [
+            "PCI-MSI-edge eth1-TxRx-0",
+            "PCI-MSI-edge eth10-TxRx-0",
+            "PCI-MSI-edge i40e-eth1-TxRx-1",
+            "PCI-MSI-edge mlx5_comp0@pci:0000:12:00.0",
+            "PCI-MSIX-0000:12:00.0 7-edge virtio0-input.0",
+            "PCI-MSI-edge lan-1-rx-0",
+            "IO-APIC 16-fasteoi ehci_hcd:usb1, lan",
+            "PCI-MSI-edge mlx5_comp0@pci:0000:12:00.01",
+        ];
+        let table = table(&links, &tails);
+        for (link, irqs) in links.iter().zip([&[1, 3, 4, 5][..], &[2], &[7], &[6]]) {
+            let bus = link.bus.as_deref().unwrap_or_default();
+            assert_eq!(table.of(link, &named(bus)), irqs, "{}", link.name);
+        }
+        assert_eq!(table.rows[&7].handler("lan"), "lan");
+        assert_eq!(
+            table.rows[&4].handler("eth1"),
+            "mlx5_comp0@pci:0000:12:00.0"
+        );
+    }
+
+    #[test]
+    fn ports_of_one_function_have_interrupts_of_their_own() {
+        let links = [link("eth4", "0000:05:00.4"), link("eth5", "0000:05:00.4")];
+        let chip = |handler: &str| format!("PCI-MSIX-0000:05:00.4 0-edge {handler}");
+        let tails = ["eth4-Rx0", "eth5-Rx0", "ctrl"].map(chip);
+        let table = table(&links, &tails.each_ref().map(String::as_str));
+        let device = Device {
+            irqs: vec![1, 2, 3],
+            names: Vec::new(),
+        };
+        assert_eq!(table.of(&links[0], &device), [1, 3]);
+        assert_eq!(table.of(&links[1], &device), [2, 3]);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nicety_model::driver::meaning;
 use nicety_model::facts::{
     Coalescing, FeatureFacts, LinkFacts, QdiscFacts, QueuesFacts, RingsFacts, RssFacts,
 };
@@ -53,6 +54,7 @@ pub(super) fn read(ns: &NetNs) -> Result<Vec<LinkFacts>, NetError> {
 fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
     let name = link.name.as_str();
     let driver = ethtool.driver(name).ok();
+    let driver_name = driver.as_ref().map(|driver| driver.driver.as_str());
     let known = |text: &String| (!text.is_empty() && text != "N/A").then(|| text.clone());
     let hardware = link.kind.is_empty() && !link.loopback;
     let statistics = if hardware {
@@ -117,7 +119,7 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
             .collect(),
         driver_drops: statistics
             .into_iter()
-            .filter(|(name, value)| *value > 0 && is_drop_counter(name))
+            .filter(|(name, value)| *value > 0 && is_kept(driver_name, name))
             .collect(),
     }
 }
@@ -177,9 +179,9 @@ fn rss(name: &str, ethtool: &Ethtool) -> Option<RssFacts> {
     })
 }
 
-/// Whether a counter of a driver tells of drops.
-fn is_drop_counter(name: &str) -> bool {
-    DROP_WORDS.iter().any(|word| name.contains(word))
+/// Whether a counter of a driver tells of drops, or why frames are late.
+fn is_kept(driver: Option<&str>, name: &str) -> bool {
+    meaning(driver, name).is_some() || DROP_WORDS.iter().any(|word| name.contains(word))
 }
 
 /// The receive queue whose frames a driver's counter of this name counts: `rx_queue_0_packets` (igb,
@@ -215,7 +217,21 @@ fn merged<'a>(qdiscs: impl Iterator<Item = &'a QdiscFacts>) -> Vec<QdiscFacts> {
 
 #[cfg(test)]
 mod tests {
-    use super::rx_queue;
+    use super::{is_kept, rx_queue};
+
+    #[test]
+    fn counters_are_kept_by_word_or_by_what_the_driver_means() {
+        for (driver, name, kept) in [
+            ("newnic", "rx_ring_drops", true),
+            ("newnic", "tx_pause_frames", true),
+            ("newnic", "rx_packets", false),
+            ("vmxnet3", "  pkts rx OOB", true),
+            ("ice", "link_xoff_tx.nic", true),
+            ("ena", "pps_allowance_exceeded", true),
+        ] {
+            assert_eq!(is_kept(Some(driver), name), kept, "{driver} {name}");
+        }
+    }
 
     #[test]
     fn queues_are_known_by_the_names_of_their_counters() {

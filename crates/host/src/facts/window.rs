@@ -10,7 +10,7 @@ use nicety_model::facts::{SoftnetFacts, WindowFacts};
 use nicety_model::note::FactsNote;
 use nicety_netdev::netns::NetNs;
 
-use super::interface::device_irqs;
+use super::interface::device_of;
 use super::irq::Interrupts;
 use super::softnet::net_rx;
 use super::{Source, links};
@@ -49,10 +49,10 @@ impl Sample {
             Vec::new()
         });
         let proc = &roots.proc;
-        let table = Interrupts::read(proc);
+        let table = Interrupts::read(proc, &links);
         let own = links
             .iter()
-            .flat_map(|link| table.of(&link.name, &device_irqs(&roots.sys, link)))
+            .flat_map(|link| table.of(link, &device_of(&roots.sys, link)))
             .filter_map(|irq| Some((irq, table.counts(irq)?.clone())));
         Self {
             softnet: SoftnetSample::read(proc).unwrap_or_default(),
@@ -194,18 +194,19 @@ mod tests {
 
     #[test]
     fn what_moved_is_told_and_what_went_backwards_is_not() {
+        let missed = |window: &WindowFacts| window.counter("eth0", "rx_missed_errors");
         let before = sample("fffffff0 00000001 00000000", 2, 5, 100);
         // The kernel's counters per CPU are 32 bits wide.
         let window = sample("00000010 00000003 00000001", 2, 7, 150).since(&before, 5.0);
         let cpu = &window.softnet[0];
         assert_eq!((cpu.processed, cpu.dropped, cpu.time_squeeze), (32, 2, 1));
         assert_eq!(cpu.net_rx, Some(50));
-        assert_eq!(window.ring_drops("eth0"), 2);
+        assert_eq!(missed(&window), 2);
         assert_eq!(window.queue_frames["eth0"], [(1, 2)].into());
         assert_eq!(window.interrupts, [(0, 50)].into());
         let again = sample("00000010 00000003 00000001", 2, 0, 150).since(&before, 5.0);
-        assert_eq!(again.ring_drops("eth0"), 0, "the port was reset");
+        assert_eq!(missed(&again), 0, "the port was reset");
         let other = sample("00000010 00000003 00000001", 3, 9, 150).since(&before, 5.0);
-        assert_eq!(other.ring_drops("eth0"), 0, "another interface");
+        assert_eq!(missed(&other), 0, "another interface");
     }
 }
