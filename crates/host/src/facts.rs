@@ -8,6 +8,7 @@
 //! as `nicety/other-namespace`, and whose the record is as `nicety/identity.json`.
 
 mod capture;
+mod conntrack;
 mod cpu;
 mod firewall;
 mod function;
@@ -117,6 +118,7 @@ fn rest(source: &Source, measurer: Measurer<'_>) -> HostFacts {
         iommu_groups: sysctl::iommu_groups(&source.roots.sys),
         user_functions: pci::user_functions(&source.roots),
         udp_rcvbuf_errors: sysctl::udp_rcvbuf_errors(&source.roots.proc),
+        conntrack: conntrack::read(&source.roots.proc),
         tcp: tcp::read(source),
         firewall: firewall::read(source),
         services: processes.services(&source.roots.etc),

@@ -3,6 +3,7 @@
 //! A missing value is unknown or not there; it is never 0. Rules decide on these values alone,
 //! so a recorded host gives the same answers as a live one.
 
+mod conntrack;
 mod cpu;
 mod firewall;
 mod interface;
@@ -21,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+pub use conntrack::ConntrackFacts;
 pub use cpu::{CpuFacts, CpuIdle, CpuSeatFacts, IdleState, NodeFacts};
 pub use firewall::FirewallChain;
 pub use interface::{
@@ -30,7 +32,7 @@ pub use interface::{
 pub use irq::IrqFacts;
 pub use memory::{HugePages, MemoryFacts};
 pub use owner::{Owner, OwnerKind, Services};
-pub use pci::UserFunction;
+pub use pci::{PcieLink, UserFunction};
 pub use tcp::TcpFacts;
 pub use vm::{VmFacts, VmKind, VmNic, VmThread, XenFacts};
 pub use window::WindowFacts;
@@ -73,8 +75,10 @@ pub struct HostFacts {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_functions: Vec<UserFunction>,
     /// UDP datagrams dropped because a socket's buffer was full, since boot
-    /// (`RcvbufErrors` of /proc/net/snmp).
+    /// (`RcvbufErrors` of /proc/net/snmp and `Udp6RcvbufErrors` of /proc/net/snmp6).
     pub udp_rcvbuf_errors: Option<u64>,
+    /// The table of tracked connections, where the host tracks any.
+    pub conntrack: Option<ConntrackFacts>,
     /// TCP connections to other hosts, where there are any and ss(8) is there.
     pub tcp: Option<TcpFacts>,
     /// The firewall's chains that have rules, read only while bridge netfilter is on; absent when

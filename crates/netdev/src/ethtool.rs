@@ -3,6 +3,7 @@
 //! call per question, on every kernel.
 
 mod coalesce;
+mod link_mode;
 mod request;
 mod rss;
 mod set;
@@ -90,6 +91,15 @@ pub struct Rings {
     pub tx: u32,
 }
 
+/// Speeds of a link in Mbit/s; absent where the driver does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Speeds {
+    /// Now.
+    pub now_mbps: Option<u32>,
+    /// Of the fastest mode that driver and PHY support.
+    pub max_mbps: Option<u32>,
+}
+
 /// Which frames an interface stamps with a clock of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HardwareStamps {
@@ -149,6 +159,14 @@ impl Ethtool {
     /// # Errors
     /// [`NetError::NotFound`], [`NetError::Unsupported`].
     pub fn speed_mbps(&self, interface: &str) -> Result<Option<u32>, NetError> {
+        Ok(self.speeds(interface)?.now_mbps)
+    }
+
+    /// Link speed, and the fastest that driver and PHY support.
+    ///
+    /// # Errors
+    /// [`NetError::NotFound`], [`NetError::Unsupported`].
+    pub fn speeds(&self, interface: &str) -> Result<Speeds, NetError> {
         const OPERATION: &str = "read link speed of";
         // struct ethtool_link_settings: 48 bytes, then three masks of `words` words. The first
         // call tells the number of words as a negative number (ethtool.h, handshake).
@@ -157,8 +175,14 @@ impl Ethtool {
         let words = words.unsigned_abs();
         let mut request = Request::new(ETHTOOL_GLINKSETTINGS, 48 + 3 * 4 * usize::from(words));
         request.bytes[15] = words;
-        let speed = self.call(interface, OPERATION, request)?.word(4);
-        Ok((speed != SPEED_UNKNOWN && speed != 0).then_some(speed))
+        let answer = self.call(interface, OPERATION, request)?;
+        let speed = answer.word(4);
+        // The first mask: what is supported.
+        let supported = (0..usize::from(words)).map(|word| answer.word(48 + 4 * word));
+        Ok(Speeds {
+            now_mbps: (speed != SPEED_UNKNOWN && speed != 0).then_some(speed),
+            max_mbps: link_mode::fastest(supported),
+        })
     }
 
     /// Which frames the hardware stamps.

@@ -1,12 +1,12 @@
-//! What sysfs adds to an interface: node, virtual functions, interrupts, steering.
+//! What sysfs adds to an interface: node, link to the host, virtual functions, interrupts, steering.
 
 use nicety_model::Note;
 use nicety_model::cpu_list::parse_cpu_mask;
 use nicety_model::facts::{InterfaceClass, LinkFacts, NetFacts, QueueSteering, VfFacts};
 use nicety_model::note::FactsNote;
 
-use super::function;
 use super::irq::{Device, Interrupts};
+use super::{function, pci};
 use super::source::Source;
 use crate::roots::SysRoot;
 
@@ -45,6 +45,7 @@ pub(super) fn read(
         || sys.link_name(format!("{dir}/device/driver")).is_some();
     let number = |text: Option<String>| text?.parse::<u32>().ok();
     let count = |file: &str| number(function::text(sys, &link, file));
+    let own = |file: &str| sys.text(format!("{dir}/{file}"));
     let queues = sys.entries_where(format!("{dir}/queues"), |name| {
         name.starts_with("rx-") || name.starts_with("tx-")
     });
@@ -58,6 +59,13 @@ pub(super) fn read(
                 max,
             }),
         is_vf: function::link(sys, &link, "physfn").is_some(),
+        // Software has none of these; of links without carrier the kernel tells no duplex.
+        duplex: own("duplex").filter(|_| has_device && link.carrier),
+        pcie: if has_device {
+            pci::link(|file| function::text(sys, &link, file))
+        } else {
+            None
+        },
         irqs: interrupts.of(&link, &device(sys, &dir, &link)),
         rx_steering: steering(sys, &dir, &queues, "rx-"),
         tx_steering: steering(sys, &dir, &queues, "tx-"),

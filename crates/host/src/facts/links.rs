@@ -57,6 +57,7 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
     let driver_name = driver.as_ref().map(|driver| driver.driver.as_str());
     let known = |text: &String| (!text.is_empty() && text != "N/A").then(|| text.clone());
     let hardware = link.kind.is_empty() && !link.loopback;
+    let speeds = hardware.then(|| ethtool.speeds(name).ok()).flatten();
     let statistics = if hardware {
         ethtool.statistics(name).unwrap_or_default()
     } else {
@@ -82,11 +83,8 @@ fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
             .as_ref()
             .and_then(|d| known(&d.bus))
             .filter(|_| hardware),
-        speed_mbps: if hardware {
-            ethtool.speed_mbps(name).ok().flatten()
-        } else {
-            None
-        },
+        speed_mbps: speeds.and_then(|speeds| speeds.now_mbps),
+        speed_max_mbps: speeds.and_then(|speeds| speeds.max_mbps),
         queues: queues(link, ethtool),
         rings: ethtool.rings(name).ok().map(|rings| RingsFacts {
             rx: rings.rx,

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::PcieLink;
+
 /// Class of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -94,6 +96,8 @@ pub struct LinkFacts {
     pub bus: Option<String>,
     /// Link speed in Mbit/s; of hardware only, a software link does not keep to what it states.
     pub speed_mbps: Option<u32>,
+    /// Fastest mode that driver and PHY support, in Mbit/s (`supported` of ethtool's link settings).
+    pub speed_max_mbps: Option<u32>,
     /// Queues.
     pub queues: QueuesFacts,
     /// Descriptor rings.
@@ -133,6 +137,10 @@ pub struct NetFacts {
     pub vfs: Option<VfFacts>,
     /// It is itself a virtual function.
     pub is_vf: bool,
+    /// `full` or `half`, as sysfs has it while there is carrier.
+    pub duplex: Option<String>,
+    /// Its link to the host.
+    pub pcie: Option<PcieLink>,
     /// Interrupts, as indices by number into the host's list.
     pub irqs: Vec<u32>,
     /// Steering of each receive queue.
@@ -281,6 +289,18 @@ impl QueuesFacts {
     }
 }
 
+/// Drivers of NICs that a hypervisor or a cloud makes.
+const PARAVIRTUAL: [&str; 8] = [
+    "ena",
+    "gve",
+    "hv_netvsc",
+    "mana",
+    "vif",
+    "virtio_net",
+    "vmxnet3",
+    "xen-netfront",
+];
+
 impl NetFacts {
     /// Name.
     pub fn name(&self) -> &str {
@@ -295,6 +315,12 @@ impl NetFacts {
     /// A physical port that is up: what rules about NICs look at.
     pub fn is_active_nic(&self) -> bool {
         self.class == InterfaceClass::Hardware && self.link.up
+    }
+
+    /// Made by a hypervisor or a cloud: what it says of a wire or a slot is made up.
+    pub fn is_paravirtual(&self) -> bool {
+        let driver = self.link.driver.as_deref();
+        driver.is_some_and(|driver| PARAVIRTUAL.contains(&driver))
     }
 
     /// A counter of the kernel, 0 when it never counted.

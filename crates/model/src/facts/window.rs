@@ -29,12 +29,18 @@ pub struct WindowFacts {
     pub interrupts: BTreeMap<u32, u64>,
     /// Share of the time that a CPU was not idle, 0 to 1.
     pub busy: BTreeMap<u32, f64>,
+    /// Share of the time that a CPU spent in soft interrupts, 0 to 1; empty when not counted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub softirq: BTreeMap<u32, f64>,
     /// Share of one CPU's time that a vhost thread used, 0 to 1, by thread id.
     pub vhost_busy: BTreeMap<u32, f64>,
     /// Times a CPU entered an idle state, by the state's name; states not entered left out.
     pub slept: BTreeMap<u32, BTreeMap<String, u64>>,
     /// Datagrams dropped because a socket's buffer was full; absent when not counted.
     pub udp_rcvbuf_errors: Option<u64>,
+    /// Counters of connection tracking that moved, as [`ConntrackFacts`](super::ConntrackFacts) has them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub conntrack: BTreeMap<String, u64>,
 }
 
 impl WindowFacts {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nicety_model::facts::WindowFacts;
 
-use crate::facts::{cpu, sysctl};
+use crate::facts::{conntrack, cpu, sysctl};
 use crate::roots::Roots;
 use crate::stat::StatSample;
 use crate::tasks::{TaskSample, any_threads};
@@ -18,6 +18,7 @@ pub(super) struct Load {
     /// Times each idle state was entered, by CPU.
     idle: BTreeMap<u32, BTreeMap<String, u64>>,
     udp_rcvbuf_errors: Option<u64>,
+    conntrack: BTreeMap<String, u64>,
 }
 
 impl Load {
@@ -39,6 +40,7 @@ impl Load {
             vhost: vhost.collect(),
             idle: idle.collect(),
             udp_rcvbuf_errors: sysctl::udp_rcvbuf_errors(&roots.proc),
+            conntrack: conntrack::counters(&roots.proc),
             cpus,
         }
     }
@@ -51,6 +53,11 @@ impl Load {
             .iter()
             .map(|core| (core.cpu, round(core.busy())))
             .collect();
+        let softirq = shares.iter().filter(|core| core.softirq > 0.0);
+        window.softirq = softirq
+            .map(|core| (core.cpu, round(core.softirq)))
+            .collect();
+        window.conntrack = super::moved(&before.conntrack, &self.conntrack);
         for (tid, (at, now)) in &self.vhost {
             let Some((then_at, then)) = before.vhost.get(tid) else {
                 continue;
@@ -86,7 +93,7 @@ mod tests {
     #[test]
     fn shares_and_entries_are_those_of_the_time_between() {
         let load = |busy: u64, idle: u64, deep: u64, errors: u64| Load {
-            cpus: StatSample::parse(&format!("cpu0 {busy} 0 0 {idle} 0 0 0 0 0 0\n")),
+            cpus: StatSample::parse(&format!("cpu0 0 0 0 {idle} 0 0 {busy} 0 0 0\n")),
             idle: [(0, [("C6".to_owned(), deep), ("C1".to_owned(), 7)].into())].into(),
             udp_rcvbuf_errors: Some(errors),
             ..Load::default()
@@ -94,6 +101,7 @@ mod tests {
         let mut window = WindowFacts::default();
         load(190, 110, 9, 5).since(&load(100, 100, 4, 2), &mut window);
         assert_eq!(window.busy, [(0, 0.9)].into());
+        assert_eq!(window.softirq, window.busy);
         assert!((window.host_busy() - 0.9).abs() < 1e-9);
         assert_eq!(window.slept, [(0, [("C6".to_owned(), 5)].into())].into());
         assert_eq!(window.udp_rcvbuf_errors, Some(3));
