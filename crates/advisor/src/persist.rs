@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use nicety_model::HostFacts;
 use nicety_model::finding::{Advice, Effect};
+use nicety_model::kept::TUNED_PROFILES;
 
 pub use files::files;
 pub use portable::portable;
@@ -23,10 +24,6 @@ pub use tuned::tuned;
 
 /// Where everything that is kept stands once more, for the boot unit and for the next `persist`.
 pub const KEPT: &str = "etc/nicety/tune.json";
-
-/// Folders of profiles that an administrator writes for tuned: since 2.23, and before (`USER_PROFILES_DIR` in
-/// tuned/consts.py).
-pub const TUNED_PROFILES: [&str; 2] = ["etc/tuned/profiles", "etc/tuned"];
 
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]

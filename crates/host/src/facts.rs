@@ -27,6 +27,7 @@ mod source;
 mod sysctl;
 mod sysfs_links;
 mod tcp;
+mod tuned;
 mod vm;
 mod vm_args;
 mod vm_taps;

@@ -6,6 +6,12 @@ use serde_with::skip_serializing_none;
 
 use crate::knob::Knob;
 
+/// Folders below the root of profiles that an administrator writes for tuned: since 2.23, and before
+/// (`USER_PROFILES_DIR` in tuned/consts.py).
+pub const TUNED_PROFILES: [&str; 2] = ["etc/tuned/profiles", "etc/tuned"];
+/// The same of those that come with packages (`SYSTEM_PROFILES_DIR`); the administrator's hide them.
+pub const TUNED_SYSTEM_PROFILES: [&str; 2] = ["usr/lib/tuned/profiles", "usr/lib/tuned"];
+
 /// What a setting is about. Numbers of interrupts and threads change with every boot, so these
 /// are named otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use nicety_advisor::persist::{self, HostFile, KEPT, Layout, TUNED_PROFILES};
+use nicety_advisor::persist::{self, HostFile, KEPT, Layout};
 use nicety_advisor::transaction::{can_be_kept, changes};
 use nicety_host::facts::Source;
 use nicety_host::knob::kept_below;
 use nicety_model::SCHEMA;
-use nicety_model::kept::{Kept, PersistReport};
+use nicety_model::kept::{Kept, PersistReport, TUNED_PROFILES};
 use nicety_model::knob::{Change, Knob};
 
 use crate::advice::{self, AdviceRequest};

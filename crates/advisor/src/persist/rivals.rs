@@ -17,7 +17,9 @@ pub fn rivals(facts: &HostFacts, kept: &Kept) -> Vec<String> {
     for (knob, value) in kept.knobs() {
         for owner in &facts.owners {
             let name = owner.file.rsplit('/').next().unwrap_or_default();
-            let same = words(&owner.value) == words(value);
+            let same = owner
+                .sets(value)
+                .is_none_or(|set| words(set) == words(value));
             if same || name.contains("nicety") || owner.file.contains("/nicety/") {
                 continue;
             }

@@ -43,14 +43,14 @@ fn check(case: &Case<'_>, report: &mut Report) {
         if !GROWING.contains(&owner.key.as_str()) {
             continue;
         }
-        let last = owner
-            .value
-            .split_whitespace()
-            .last()
-            .and_then(|word| word.parse::<u64>().ok());
-        let (Some(set), Some(runs)) = (last, case.facts.sysctl_last(&owner.key)) else {
+        let Some(runs) = case.facts.sysctl_last(&owner.key) else {
             continue;
         };
+        let last = owner.sets(&runs.to_string()).and_then(|value| {
+            let word = value.split_whitespace().last()?;
+            word.parse::<u64>().ok()
+        });
+        let Some(set) = last else { continue };
         if set >= runs {
             continue;
         }
@@ -61,14 +61,22 @@ fn check(case: &Case<'_>, report: &mut Report) {
             &LOWER,
         );
         finding.effect = Effect::Reboot;
-        finding
-            .advice
-            .push(format!("Remove {} from {}.", owner.key, owner.file));
+        finding.advice.push(if owner.file.starts_with("/usr/lib/tuned/") {
+            format!(
+                "Make a profile of your own that includes this one and drops {}: the package would bring the \
+                 line back.",
+                owner.key
+            )
+        } else {
+            format!("Remove {} from {}.", owner.key, owner.file)
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::facts::OwnerKind;
+
     use crate::fixture::Host;
 
     #[test]
@@ -85,6 +93,16 @@ mod tests {
                 .contains("33554432 runs")
         );
         set("4096 131072 33554432").none("never-lower");
+        let bound = |value| {
+            let host = Host::new(1, 2).sysctl("net.core.rmem_max", "212992");
+            let host = host.owner("/etc/tuned/a/tuned.conf", "net.core.rmem_max", value);
+            host.facts_with(|facts| facts.owners[0].kind = OwnerKind::Tuned)
+        };
+        // At least, and at most.
+        bound(">65536").none("never-lower");
+        bound(">16777216").none("never-lower");
+        bound("<65536").one("never-lower");
+        bound("<16777216").none("never-lower");
         host.owner("/etc/sysctl.d/x.conf", "net.ipv4.ip_forward", "0")
             .none("never-lower");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nicety_model::facts::OwnerKind;
+use nicety_model::facts::{Owner, OwnerKind};
 use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 
 use crate::case::Case;
@@ -31,23 +31,28 @@ const ONE: Reason = Reason {
 };
 
 fn check(case: &Case<'_>, report: &mut Report) {
-    let mut by_key: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+    let mut by_key: BTreeMap<&str, Vec<&Owner>> = BTreeMap::new();
     let owners = case.facts.owners.iter();
     let setters = owners.filter(|owner| matches!(owner.kind, OwnerKind::Sysctl | OwnerKind::Tuned));
     for owner in setters {
-        by_key
-            .entry(&owner.key)
-            .or_default()
-            .push((&owner.file, &owner.value));
+        by_key.entry(&owner.key).or_default().push(owner);
     }
     for (key, setters) in by_key {
-        let differ = setters.iter().any(|(_, value)| *value != setters[0].1);
-        if !differ {
+        // Bounds alone do not quarrel, and one that the others keep to does not either.
+        let Some(first) = setters.iter().find(|owner| !owner.is_bound()) else {
+            continue;
+        };
+        let differs = |owner: &&Owner| {
+            owner
+                .sets(&first.value)
+                .is_some_and(|value| value != first.value)
+        };
+        if !setters.iter().any(differs) {
             continue;
         }
         let said: Vec<String> = setters
             .iter()
-            .map(|(file, value)| format!("{file} = {value}"))
+            .map(|owner| format!("{} = {}", owner.file, owner.value))
             .collect();
         let runs = case
             .facts
@@ -70,6 +75,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
 
 #[cfg(test)]
 mod tests {
+    use nicety_model::facts::OwnerKind;
+
     use crate::fixture::Host;
 
     #[test]
@@ -83,5 +90,19 @@ mod tests {
             .owner("/usr/lib/tuned/x/tuned.conf", "net.core.rmem_max", "2")
             .one("rival-owner");
         assert!(finding.is.contains("a.conf = 1") && finding.is.contains("tuned.conf = 2"));
+    }
+
+    #[test]
+    fn a_bound_quarrels_with_what_lies_beyond_it() {
+        let bound = |value| {
+            let host = Host::new(1, 2).owner("/etc/sysctl.d/a.conf", "net.core.rmem_max", "100");
+            let host = host.owner("/etc/tuned/x/tuned.conf", "net.core.rmem_max", value);
+            host.facts_with(|facts| facts.owners[1].kind = OwnerKind::Tuned)
+        };
+        bound(">50").none("rival-owner");
+        bound(">100").none("rival-owner");
+        bound("<100").none("rival-owner");
+        bound(">500").one("rival-owner");
+        bound("<50").one("rival-owner");
     }
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use nicety_model::facts::{Owner, OwnerKind};
 
 use super::source::Source;
+use super::tuned;
 
 /// Keys of sysctl files that are told; others belong to nobody here.
 const PREFIXES: [&str; 3] = ["net.", "kernel.numa", "vm.nr_hugepages"];
 
 pub(super) fn read(source: &Source) -> Vec<Owner> {
     let mut owners = sysctl_files(source);
-    owners.extend(tuned(source));
+    owners.extend(tuned::read(source));
     owners.extend(links(source));
     owners.extend(modprobe(source));
     owners
@@ -60,37 +61,6 @@ fn sysctl_files(source: &Source) -> Vec<Owner> {
     owners
 }
 
-/// The active profile's `[sysctl]` and `[net]` sections.
-fn tuned(source: &Source) -> Vec<Owner> {
-    let Some(profile) = source.roots.etc.text("tuned/active_profile") else {
-        return Vec::new();
-    };
-    let mut owners = Vec::new();
-    for name in profile.split_ascii_whitespace() {
-        let places = [
-            format!("etc/tuned/profiles/{name}/tuned.conf"),
-            format!("etc/tuned/{name}/tuned.conf"),
-            format!("usr/lib/tuned/profiles/{name}/tuned.conf"),
-            format!("usr/lib/tuned/{name}/tuned.conf"),
-        ];
-        let profile = places
-            .iter()
-            .find_map(|path| Some((path, source.top.text(path)?)));
-        let Some((path, text)) = profile else {
-            continue;
-        };
-        for (section, key, value) in sectioned(&text) {
-            let key = match section {
-                "sysctl" => key.to_owned(),
-                "net" | "cpu" | "irqbalance" | "vm" => format!("{section}.{key}"),
-                _ => continue,
-            };
-            owners.push(owner(OwnerKind::Tuned, &format!("/{path}"), &key, value));
-        }
-    }
-    owners
-}
-
 fn links(source: &Source) -> Vec<Owner> {
     let folders = [
         "etc/systemd/network",
@@ -130,7 +100,7 @@ fn modprobe(source: &Source) -> Vec<Owner> {
     owners
 }
 
-fn owner(kind: OwnerKind, file: &str, key: &str, value: &str) -> Owner {
+pub(super) fn owner(kind: OwnerKind, file: &str, key: &str, value: &str) -> Owner {
     Owner {
         kind,
         file: file.to_owned(),
@@ -148,8 +118,8 @@ fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
         .map(|(key, value)| (key.trim(), value.trim()))
 }
 
-/// The same with the section each stands in.
-fn sectioned(text: &str) -> Vec<(&str, &str, &str)> {
+/// `key = value` lines with the section each stands in.
+pub(super) fn sectioned(text: &str) -> Vec<(&str, &str, &str)> {
     let mut section = "";
     let mut settings = Vec::new();
     for line in text.lines().map(str::trim) {

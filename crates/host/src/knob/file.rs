@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use nicety_model::kept::TUNED_PROFILES;
 use nicety_model::knob::Knob;
 use nicety_netdev::net_error::NetError;
 
@@ -10,7 +11,7 @@ use super::KnobError;
 use crate::tree::Tree;
 
 /// Folders below the root and what the names of their files look like: first and last part.
-const KEPT: [(&str, &str, &str); 11] = [
+const KEPT: [(&str, &str, &str); 9] = [
     ("etc/sysctl.d", "99-nicety", ".conf"),
     ("etc/systemd/network", "10-nicety-", ".link"),
     ("etc/udev/rules.d", "90-nicety", ".rules"),
@@ -20,19 +21,29 @@ const KEPT: [(&str, &str, &str); 11] = [
     ("etc/systemd/system/multi-user.target.d", "nicety", ".conf"),
     ("etc/nicety", "tune", ".json"),
     ("etc/nicety/libvirt", "", ".xml"),
-    ("etc/tuned/nicety", "tuned", ".conf"),
-    ("etc/tuned/profiles/nicety", "tuned", ".conf"),
 ];
 /// Folders that go when the last file in them is gone.
-const OWN_FOLDERS: [&str; 5] = [
+const OWN_FOLDERS: [&str; 3] = [
     "etc/nicety/libvirt",
     "etc/nicety",
-    "etc/tuned/nicety",
-    "etc/tuned/profiles/nicety",
     "etc/systemd/system/multi-user.target.d",
 ];
 /// No file that nicety writes comes near it.
 const LARGEST: u64 = 16 << 20;
+
+/// [`KEPT`], and the profile for tuned wherever its versions look.
+fn kept() -> impl Iterator<Item = (String, &'static str, &'static str)> {
+    let fixed = KEPT.into_iter();
+    let fixed = fixed.map(|(folder, first, last)| (folder.to_owned(), first, last));
+    fixed.chain(profiles().map(|folder| (folder, "tuned", ".conf")))
+}
+
+/// Folders of nicety's profile for tuned.
+fn profiles() -> impl Iterator<Item = String> {
+    TUNED_PROFILES
+        .into_iter()
+        .map(|folder| format!("{folder}/nicety"))
+}
 
 /// The files of settings that are there below `root`, by path.
 pub fn kept_below(root: &Path) -> Vec<PathBuf> {
@@ -40,13 +51,13 @@ pub fn kept_below(root: &Path) -> Vec<PathBuf> {
     let Ok(tree) = Tree::open(root) else {
         return knobs;
     };
-    for (folder, first, last) in KEPT {
-        let names = tree.names(Path::new(folder)).unwrap_or_default();
+    for (folder, first, last) in kept() {
+        let names = tree.names(Path::new(&folder)).unwrap_or_default();
         let names = names.into_iter().filter_map(|name| name.into_string().ok());
         knobs.extend(
             names
                 .filter(|name| named(name, first, last))
-                .map(|name| root.join(folder).join(name)),
+                .map(|name| root.join(&folder).join(name)),
         );
     }
     knobs.sort();
@@ -97,9 +108,9 @@ pub(super) fn tidy(knob: &Knob, path: &str) -> Result<(), KnobError> {
 }
 
 fn own_folders(tree: &Tree) {
-    for folder in OWN_FOLDERS {
+    for folder in OWN_FOLDERS.into_iter().map(str::to_owned).chain(profiles()) {
         // Fails where something is left in it, as it should.
-        let _ = tree.remove_dir(Path::new(folder));
+        let _ = tree.remove_dir(Path::new(&folder));
     }
 }
 
@@ -124,13 +135,12 @@ fn check(knob: &Knob, path: &str) -> Result<(PathBuf, PathBuf), KnobError> {
     if !path.is_absolute() || !plain {
         return Err(refused());
     }
-    KEPT.iter()
+    kept()
         .find(|(below, first, last)| folder.ends_with(below) && named(name, first, last))
         .and_then(|(below, _, _)| {
-            let root = folder
-                .ancestors()
-                .nth(Path::new(below).components().count())?;
-            Some((root.to_owned(), Path::new(below).join(name)))
+            let below = Path::new(&below);
+            let root = folder.ancestors().nth(below.components().count())?;
+            Some((root.to_owned(), below.join(name)))
         })
         .ok_or_else(refused)
 }
@@ -153,6 +163,9 @@ mod tests {
             ("/etc/sysctl.d/99-nicety.conf", Some("/")),
             ("/a/b/etc/nicety/libvirt/web.xml", Some("/a/b")),
             ("/etc/systemd/network/10-nicety-eth0.link", Some("/")),
+            ("/etc/tuned/nicety/tuned.conf", Some("/")),
+            ("/a/etc/tuned/profiles/nicety/tuned.conf", Some("/a")),
+            ("/etc/tuned/profiles/other/tuned.conf", None),
             ("/etc/sysctl.d/10-other.conf", None),
             ("/etc/passwd", None),
             ("etc/modprobe.d/nicety.conf", None),

@@ -63,3 +63,68 @@ pub struct Owner {
     /// The value it sets.
     pub value: String,
 }
+
+impl Owner {
+    /// What it sets while `runs` runs; `None` where it leaves that, as a bound does beside a value within it.
+    pub fn sets(&self, runs: &str) -> Option<&str> {
+        let Some((sign, bound)) = self.bound() else {
+            return Some(&self.value);
+        };
+        let (limit, runs) = (
+            bound.trim().parse::<i64>().ok()?,
+            runs.trim().parse::<i64>().ok()?,
+        );
+        let beyond = if sign == '>' {
+            runs < limit
+        } else {
+            runs > limit
+        };
+        beyond.then_some(bound)
+    }
+
+    /// Whether it sets a bound and no value.
+    pub fn is_bound(&self) -> bool {
+        self.bound().is_some()
+    }
+
+    /// Sign and number of a value of tuned: `>` means at least, `<` at most (`_process_assignment_modifiers`,
+    /// tuned/plugins/base.py).
+    fn bound(&self) -> Option<(char, &str)> {
+        let sign = self
+            .value
+            .chars()
+            .next()
+            .filter(|sign| ['>', '<'].contains(sign))?;
+        (self.kind == OwnerKind::Tuned).then(|| (sign, &self.value[1..]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_of_tuned_changes_only_what_lies_beyond_it() {
+        let sets = |kind, value: &str| {
+            let value = value.to_owned();
+            let owner = Owner {
+                kind,
+                value,
+                ..Owner::default()
+            };
+            owner.sets("100").map(str::to_owned)
+        };
+        for (value, set) in [
+            ("50", Some("50")),
+            ("4096 131072 50", Some("4096 131072 50")),
+            (">50", None),
+            (">500", Some("500")),
+            ("<50", Some("50")),
+            ("<500", None),
+            ("<50 60", None),
+        ] {
+            assert_eq!(sets(OwnerKind::Tuned, value).as_deref(), set, "{value}");
+        }
+        assert_eq!(sets(OwnerKind::Sysctl, ">50").as_deref(), Some(">50"));
+    }
+}
