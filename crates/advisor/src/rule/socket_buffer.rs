@@ -1,4 +1,4 @@
-//! Buffers that programs may ask for (T17).
+//! Buffers that programs may ask for, and those that overflow (T17).
 
 use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 use nicety_model::knob::Knob;
@@ -11,11 +11,15 @@ use crate::rule::tcp_buffer;
 pub(super) const RULE: Rule = Rule {
     id: "T17",
     name: "socket-buffer",
-    checks: "Programs may ask for large socket buffers",
-    fires: "Fires when rmem_max or wmem_max is below rate × round trip time.",
-    writes: Some("net.core.rmem_max, net.core.wmem_max: rate × round trip time, next power of two"),
+    checks: "Programs may ask for large socket buffers, and none overflows",
+    fires: "Fires when rmem_max or wmem_max is below rate × round trip time. Fires when full UDP sockets \
+            drop datagrams in the window.",
+    writes: Some(
+        "net.core.rmem_max, net.core.wmem_max: rate × round trip time, next power of two; \
+         net.core.rmem_max: doubled while datagrams are dropped, at most 64 MiB",
+    ),
     gain: Gain::Small,
-    reasons: &[LARGER],
+    reasons: &[LARGER, OVERFLOW],
     check,
 };
 
@@ -29,20 +33,33 @@ const LARGER: Reason = Reason {
     certainty: Certainty::Likely,
 };
 
+const OVERFLOW: Reason = Reason {
+    why: "A datagram that finds its socket's buffer full is dropped. A larger buffer holds a burst until the \
+          program reads it.",
+    source: "Linux net/ipv4/udp.c, RcvbufErrors; socket(7), SO_RCVBUF; \
+             Documentation/admin-guide/sysctl/net.rst, rmem_max and rmem_default",
+    cost: "Memory: each such socket may use that much. A program that is always too slow drops all the same.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
+
+const RECEIVE: &str = "net.core.rmem_max";
+const SEND: &str = "net.core.wmem_max";
+/// 50 ms of 10 Gbit/s in bytes: beyond this a buffer is delay.
+const MOST: u64 = 64 << 20;
+
 fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal == Goal::Forwarding {
         return;
     }
-    let Some(wanted) = tcp_buffer::wanted(case) else {
-        if let Some(dropped) = dropped(case) {
-            let needs =
-                format!("Rerun with --rtt TIME: UDP sockets with full buffers dropped {dropped}.");
-            report.undecided(&needs, Some("--rtt TIME"));
-        }
+    let wanted = tcp_buffer::wanted(case);
+    let overflows = overflow(case, wanted, report);
+    let Some(wanted) = wanted else {
         return;
     };
-    let low: Vec<(&str, u64)> = ["net.core.rmem_max", "net.core.wmem_max"]
+    let low: Vec<(&str, u64)> = [RECEIVE, SEND]
         .into_iter()
+        .filter(|name| !overflows || *name != RECEIVE)
         .filter_map(|name| Some((name, case.facts.sysctl_number(name)?)))
         .filter(|(_, now)| *now < wanted)
         .collect();
@@ -61,39 +78,114 @@ fn check(case: &Case<'_>, report: &mut Report) {
         .collect();
 }
 
-/// Datagrams that found no room, in words: while somebody looked on, or else since boot.
-fn dropped(case: &Case<'_>) -> Option<String> {
-    let watched = case.facts.window.as_ref();
-    match watched.and_then(|window| Some((window, window.udp_rcvbuf_errors?))) {
-        Some((window, count)) => {
-            (count > 0).then(|| format!("{count} datagrams {}", in_seconds(window)))
+/// Datagrams that found no room; whether that is a finding.
+fn overflow(case: &Case<'_>, wanted: Option<u64>, report: &mut Report) -> bool {
+    let Some(window) = &case.facts.window else {
+        if let Some(count) = case.facts.udp_rcvbuf_errors.filter(|count| *count > 0) {
+            let needs = format!(
+                "Rerun with --window 10s under your real load: full UDP sockets dropped {count} datagrams \
+                 since boot."
+            );
+            report.undecided(&needs, Some("--window 10s"));
         }
-        None => {
-            let count = case.facts.udp_rcvbuf_errors.filter(|count| *count > 0)?;
-            Some(format!("{count} datagrams since boot"))
-        }
+        return false;
+    };
+    let Some(count) = window.udp_rcvbuf_errors.filter(|count| *count > 0) else {
+        return false;
+    };
+    let now = case.facts.sysctl_number(RECEIVE);
+    let doubled = now
+        .filter(|now| *now < MOST)
+        .map(|now| now.saturating_mul(2).min(MOST));
+    let to = doubled.map(|doubled| doubled.max(wanted.unwrap_or(0)));
+    let limit = now.map_or(String::new(), |now| format!("; {RECEIVE} = {now}"));
+    let is = format!(
+        "full UDP sockets dropped {count} datagrams {} ({:.0} a second){limit}",
+        in_seconds(window),
+        count as f64 / window.seconds
+    );
+    let should = match to {
+        Some(to) => format!("{to} bytes; double it again while they are dropped"),
+        None => "a program that reads faster".to_owned(),
+    };
+    let finding = report.find("host", is, should, &OVERFLOW);
+    finding.formula = now.zip(to).map(|(now, to)| match wanted {
+        Some(wanted) if wanted == to => format!("rate × round trip time = {to}"),
+        _ => format!("2 × {now}, at most {MOST} = {to}"),
+    });
+    let changes = now.zip(to);
+    finding.changes = changes
+        .map(|(now, to)| change(Knob::sysctl(RECEIVE), now, to))
+        .into_iter()
+        .collect();
+    finding.advice = by_hand(case);
+    true
+}
+
+/// Which of the two limits a socket has depends on its program.
+fn by_hand(case: &Case<'_>) -> Vec<String> {
+    let mut lines = vec![
+        "A program that sets SO_RCVBUF gets at most rmem_max. Start it again once that is larger."
+            .to_owned(),
+    ];
+    if let Some(now) = case.facts.sysctl_number("net.core.rmem_default") {
+        lines.push(format!(
+            "One that does not has net.core.rmem_default = {now}: sysctl -w net.core.rmem_default={}, or let \
+             it set SO_RCVBUF.",
+            now.saturating_mul(2)
+        ));
     }
+    lines.push(
+        "Which program: nicety drops, or ss -uamp, where d in skmem counts drops.".to_owned(),
+    );
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use crate::fixture::Host;
 
+    fn dropping(rmem_max: &str, errors: u64) -> Host {
+        let host = Host::new(1, 4).nic("eth0", 10_000, 0);
+        host.sysctl("net.core.rmem_max", rmem_max)
+            .sysctl("net.core.rmem_default", "212992")
+            .window(5.0, |window| window.udp_rcvbuf_errors = Some(errors))
+    }
+
     #[test]
     fn datagrams_dropped_now_count_and_those_of_last_week_do_not() {
-        let host = |errors| {
-            Host::new(1, 4)
-                .nic("eth0", 10_000, 0)
-                .sysctl("net.core.rmem_max", "212992")
-                .facts_with(move |f| f.udp_rcvbuf_errors = Some(errors))
-        };
-        let once = host(9).waits("socket-buffer");
-        assert!(once.contains("9 datagrams since boot"), "{once}");
-        let watched = |count| host(9).window(5.0, |w| w.udp_rcvbuf_errors = Some(count));
-        let now = watched(4).waits("socket-buffer");
-        assert!(now.contains("4 datagrams in 5 s"), "{now}");
-        assert_eq!(watched(0).waits("socket-buffer"), "");
-        assert_eq!(host(0).waits("socket-buffer"), "");
+        let before = dropping("212992", 0).facts_with(|facts| facts.udp_rcvbuf_errors = Some(9));
+        before.none("socket-buffer");
+        assert_eq!(before.waits("socket-buffer"), "");
+        let once = before.facts_with(|facts| facts.window = None);
+        let waits = once.waits("socket-buffer");
+        assert!(
+            waits.contains("--window") && waits.contains("9 datagrams since boot"),
+            "{waits}"
+        );
+        let never = once.facts_with(|facts| facts.udp_rcvbuf_errors = Some(0));
+        assert_eq!(never.waits("socket-buffer"), "");
+    }
+
+    #[test]
+    fn the_buffer_doubles_while_datagrams_are_dropped() {
+        let finding = dropping("212992", 5_000).one("socket-buffer");
+        assert_eq!(
+            finding.is,
+            "full UDP sockets dropped 5000 datagrams in 5 s (1000 a second); net.core.rmem_max = 212992"
+        );
+        assert_eq!(
+            (finding.changes.len(), finding.changes[0].to.as_str()),
+            (1, "425984")
+        );
+        assert!(finding.advice[1].contains("net.core.rmem_default=425984"));
+        // Beyond this the program is too slow.
+        let large = dropping("67108864", 1).one("socket-buffer");
+        assert!(large.changes.is_empty() && large.should.contains("reads faster"));
+        let far = dropping("212992", 1)
+            .wish(|w| w.rtt_ms = Some(100.0))
+            .one("socket-buffer");
+        assert_eq!(far.changes[0].to, "134217728");
     }
 
     #[test]
