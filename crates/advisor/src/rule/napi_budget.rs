@@ -98,6 +98,14 @@ mod tests {
             (finding.changes.len(), finding.changes[0].to.as_str()),
             (1, "600")
         );
+        // A budget that is huge already stays, and the time is what ran out.
+        let huge = host(101, "65535").sysctl("net.core.netdev_budget_usecs", "2000");
+        let changes = huge.one("napi-budget").changes;
+        assert_eq!(
+            (changes.len(), changes[0].knob.to_string().as_str()),
+            (1, "net.core.netdev_budget_usecs")
+        );
+        host(101, "65535").none("napi-budget");
         host(100, "300").none("napi-budget");
         host(101, "600").none("napi-budget");
         let once = host(101, "300").facts_with(|f| f.window = None);
