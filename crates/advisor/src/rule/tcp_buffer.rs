@@ -6,6 +6,7 @@ use nicety_model::knob::Knob;
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
 use crate::rule::Rule;
+use crate::rule::tcp_windows;
 
 pub(super) const RULE: Rule = Rule {
     id: "T19",
@@ -76,6 +77,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
         report.undecided(needs, Some(option));
         return;
     };
+    let mut large = true;
     for name in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
         let Some(now) = case.facts.sysctl.get(name) else {
             continue;
@@ -90,6 +92,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
         if most >= wanted {
             continue;
         }
+        large = false;
         let fast = case.rate_mbps().is_some_and(|rate| rate >= FAST_MBPS);
         let first = if name.ends_with("wmem") && fast {
             first.max(FIRST_SEND.min(wanted))
@@ -101,6 +104,12 @@ fn check(case: &Case<'_>, report: &mut Report) {
         finding.formula = formula(case, wanted);
         finding.advice.extend(all_together(case, wanted));
         finding.changes.push(change(Knob::sysctl(name), now, to));
+    }
+    if large && tcp_windows::is_unscaled(case) {
+        report.undecided(
+            "The buffers are large enough, but without window scaling (T39) no window is.",
+            None,
+        );
     }
 }
 
