@@ -22,7 +22,7 @@ mod stacks;
 pub mod transaction;
 
 use nicety_model::HostFacts;
-use nicety_model::finding::{Advice, Goal, Risk};
+use nicety_model::finding::{Advice, Goal, LookedAt, Risk};
 
 pub use case::{Case, Wishes};
 pub use draft::{Reason, Report};
@@ -45,6 +45,11 @@ pub fn advise(facts: &HostFacts, goal: Goal, wishes: Wishes) -> Advice {
         boot_id: None,
         peer: wishes.peer.map(|probe| probe.peer),
         checked: RULES.len(),
+        looked_at: Some(LookedAt {
+            cpus: facts.cpu.cpus.len(),
+            nics: case.nics().count(),
+            guests: facts.vms.len(),
+        }),
         riskier: 0,
         findings,
         waiting,

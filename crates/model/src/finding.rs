@@ -133,6 +133,17 @@ pub struct Waiting {
     pub option: Option<String>,
 }
 
+/// What the rules looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LookedAt {
+    /// CPUs online.
+    pub cpus: usize,
+    /// Physical ports and paravirtual NICs that are up.
+    pub nics: usize,
+    /// Virtual machines.
+    pub guests: usize,
+}
+
 /// What the rules say about a host.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -148,6 +159,9 @@ pub struct Advice {
     /// Number of rules that were asked; 0 in plans of older versions.
     #[serde(default)]
     pub checked: usize,
+    /// What they looked at; absent in plans of older versions.
+    #[serde(default)]
+    pub looked_at: Option<LookedAt>,
     /// Findings left out because they are riskier than asked for.
     #[serde(default)]
     pub riskier: usize,

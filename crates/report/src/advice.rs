@@ -2,7 +2,7 @@
 
 mod long;
 
-use nicety_model::finding::{Advice, Effect, Finding, Goal, Risk};
+use nicety_model::finding::{Advice, Effect, Finding, Goal, LookedAt, Risk};
 
 use crate::Report;
 use crate::document::table::Narrow;
@@ -46,25 +46,36 @@ fn answer(advice: &Advice, hint: &str) -> Vec<String> {
     sentences
 }
 
-/// One line for a host that is as it should be.
+/// One line for a host that is as it should be: `Nothing to change for throughput: 40 rules looked at 8 CPUs,
+/// 2 NICs and 3 guests, 2 are undecided (see -v).`
 fn nothing(advice: &Advice, hint: &str) -> String {
     let mut line = format!("Nothing to change for {}", advice.goal);
-    let mut parts = Vec::new();
     if advice.checked > 0 {
-        parts.push(format!("{} checked", plural(advice.checked, "rule")));
+        let rules = plural(advice.checked, "rule");
+        line += &match advice.looked_at {
+            Some(all) => format!(": {rules} looked at {}", looked_at(all)),
+            None => format!(": {rules} checked"),
+        };
     }
-    let undecided = undecided(advice).len();
-    if undecided > 0 {
-        parts.push(format!("{undecided} undecided{hint}"));
-    }
-    if !parts.is_empty() {
-        line += &format!(": {}", parts.join(", "));
+    match undecided(advice).len() {
+        0 => {}
+        1 => line += &format!(", 1 is undecided{hint}"),
+        more => line += &format!(", {more} are undecided{hint}"),
     }
     line.push('.');
     if let Some(riskier) = riskier(advice) {
         line += &format!(" {riskier}");
     }
     line
+}
+
+/// `8 CPUs, 2 NICs and 1 guest`.
+fn looked_at(all: LookedAt) -> String {
+    let (cpus, nics) = (plural(all.cpus, "CPU"), plural(all.nics, "NIC"));
+    match all.guests {
+        0 => format!("{cpus} and {nics}"),
+        guests => format!("{cpus}, {nics} and {}", plural(guests, "guest")),
+    }
 }
 
 /// What nicety can change, and what it cannot.
@@ -239,6 +250,11 @@ mod tests {
             boot_id: None,
             peer: None,
             checked: 34,
+            looked_at: Some(LookedAt {
+                cpus: 8,
+                nics: 1,
+                guests: 0,
+            }),
             riskier: 0,
             findings,
             waiting: vec![
@@ -284,10 +300,14 @@ mod tests {
     #[test]
     fn a_host_that_is_right_has_one_line() {
         let mut all = advice(Vec::new());
-        let text = shown(&all, 80, false);
-        let line = "Nothing to change for throughput: 34 rules checked, 2 undecided (see -v).\n";
-        assert_eq!(text, line);
+        let begin = "Nothing to change for throughput: 34 rules looked at 8 CPUs and 1 NIC";
+        let text = |all: &Advice| shown(all, 120, false);
+        assert_eq!(text(&all), format!("{begin}, 2 are undecided (see -v).\n"));
+        all.waiting.clear();
+        assert_eq!(text(&all), format!("{begin}.\n"));
         all.riskier = 1;
-        assert!(shown(&all, 120, false).contains("1 riskier finding is left out."));
+        assert!(text(&all).contains("1 riskier finding is left out."));
+        all.looked_at = None;
+        assert!(text(&all).starts_with("Nothing to change for throughput: 34 rules checked."));
     }
 }
