@@ -211,9 +211,21 @@ impl<'a> Case<'a> {
         self.stacks.traversed(net)
     }
 
+    /// The same from an interface of any kind upwards, by name.
+    pub fn stack_of(&self, name: &str) -> Vec<&'a NetFacts> {
+        let net = self.stacks.interface(name);
+        net.map(|net| self.stacks.traversed(net))
+            .unwrap_or_default()
+    }
+
     /// An interface by name.
-    pub(crate) fn interface(&self, name: &str) -> Option<&'a NetFacts> {
+    pub fn interface(&self, name: &str) -> Option<&'a NetFacts> {
         self.stacks.interface(name)
+    }
+
+    /// What is stacked on an interface: VLANs, tunnels, macvtaps.
+    pub fn above(&self, name: &str) -> impl Iterator<Item = &'a NetFacts> {
+        self.stacks.above(name)
     }
 
     /// The way from a guest's interface to the NIC that carries it.

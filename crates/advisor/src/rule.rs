@@ -1,6 +1,7 @@
 //! The rules, in the order in which they are asked.
 
 mod backlog;
+mod bond_hash;
 mod bridge_netfilter;
 mod channels;
 mod coalescing;
@@ -8,6 +9,7 @@ mod conntrack;
 mod cstate;
 mod driver_binding;
 mod governor;
+mod guest_offloads;
 mod halt_poll;
 mod host_cpus;
 mod hugepages;
@@ -15,10 +17,12 @@ mod iommu;
 mod irq_affinity;
 mod irqbalance;
 mod link_speed;
+mod limits_on_way;
 mod lro;
 mod mitigations;
 mod moderate_rcvbuf;
 mod mtu;
+mod mtu_on_way;
 mod multiqueue;
 mod napi_budget;
 mod never_lower;
@@ -32,6 +36,7 @@ mod rps;
 mod rss;
 mod socket_buffer;
 mod softirq_cpu;
+mod tap_drops;
 mod tcp_buffer;
 mod tcp_windows;
 mod tuned_dynamic;
@@ -109,6 +114,11 @@ pub const RULES: &[Rule] = &[
     conntrack::RULE,
     link_speed::RULE,
     softirq_cpu::RULE,
+    mtu_on_way::RULE,
+    tap_drops::RULE,
+    limits_on_way::RULE,
+    bond_hash::RULE,
+    guest_offloads::RULE,
 ];
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! numbers of firewall rules as `nicety/firewall.json`, that /sys belonged to another network namespace
 //! as `nicety/other-namespace`, and whose the record is as `nicety/identity.json`.
 
+mod bond;
 mod capture;
 mod conntrack;
 mod cpu;

@@ -26,8 +26,8 @@ pub use conntrack::ConntrackFacts;
 pub use cpu::{CpuFacts, CpuIdle, CpuSeatFacts, IdleState, NodeFacts};
 pub use firewall::FirewallChain;
 pub use interface::{
-    BridgeFacts, Coalescing, FeatureFacts, InterfaceClass, LinkFacts, NetFacts, QdiscFacts,
-    QueueSteering, QueuesFacts, RingsFacts, RssFacts, VfFacts,
+    BondFacts, BridgeFacts, Coalescing, FeatureFacts, InterfaceClass, LinkFacts, NetFacts,
+    QdiscFacts, QueueSteering, QueuesFacts, RingsFacts, RssFacts, VfFacts,
 };
 pub use irq::IrqFacts;
 pub use memory::{HugePages, MemoryFacts};

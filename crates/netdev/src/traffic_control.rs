@@ -129,6 +129,11 @@ fn parents(qdisc: &Qdisc) -> Vec<Handle> {
     }
 }
 
+/// A discipline of the kernel's message about it, behind the netlink header; none for other messages.
+pub(crate) fn qdisc_of(body: &[u8]) -> Option<Qdisc> {
+    parse::qdisc(body).map(|(_, qdisc)| qdisc)
+}
+
 /// A filter of the kernel's message about it, behind the netlink header; none for other messages.
 pub fn filter_of(body: &[u8]) -> Option<Filter> {
     parse::filter(body)

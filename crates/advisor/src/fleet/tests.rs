@@ -30,7 +30,7 @@ fn host() -> HostFacts {
     let qdisc = |kind: &str, root| QdiscFacts {
         kind: kind.to_owned(),
         root,
-        drops: None,
+        ..QdiscFacts::default()
     };
     let qdiscs = [("fq_codel", false), ("mq", true), ("fq_codel", false)];
     facts.interfaces[0].link.qdiscs = qdiscs.map(|(kind, root)| qdisc(kind, root)).into();

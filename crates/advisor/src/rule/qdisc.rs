@@ -1,6 +1,5 @@
 //! Queueing disciplines that pace (T22).
 
-use nicety_model::facts::InterfaceClass;
 use nicety_model::finding::{Certainty, Gain, Goal, Risk};
 
 use crate::case::Case;
@@ -10,12 +9,11 @@ use crate::rule::Rule;
 pub(super) const RULE: Rule = Rule {
     id: "T22",
     name: "qdisc",
-    checks: "Queueing disciplines pace long paths and limit nobody by accident",
-    fires: "Fires for throughput over 1 ms of round trip with pfifo_fast, and when a guest's tap \
-            has htb or hfsc.",
+    checks: "Queueing disciplines pace long paths",
+    fires: "Fires for throughput over 1 ms of round trip with pfifo_fast.",
     writes: None,
     gain: Gain::Small,
-    reasons: &[PACED, LEFT],
+    reasons: &[PACED],
     check,
 };
 
@@ -26,15 +24,6 @@ const PACED: Reason = Reason {
     cost: "A little CPU time per frame. The sysctl affects new interfaces only; set existing ones \
            with tc.",
     risk: Risk::Low,
-    certainty: Certainty::Guess,
-};
-
-const LEFT: Reason = Reason {
-    why: "A classful discipline on a tap limits its guest. libvirt and Open vSwitch add one, and \
-          sometimes leave it behind.",
-    source: "tc-htb(8); github.com/openvswitch/ovs-issues issue 210",
-    cost: "Removing it drops a limit that somebody may want. Ask its owner first.",
-    risk: Risk::Medium,
     certainty: Certainty::Guess,
 };
 
@@ -61,32 +50,10 @@ fn check(case: &Case<'_>, report: &mut Report) {
                 .push(format!("tc qdisc replace dev {name} root fq"));
         }
     }
-    for net in &case.facts.interfaces {
-        let classful = net
-            .link
-            .qdiscs
-            .iter()
-            .find(|q| q.root && matches!(q.kind.as_str(), "htb" | "hfsc"));
-        let guest = matches!(net.class, InterfaceClass::Tap | InterfaceClass::Macvtap);
-        if let (Some(qdisc), true) = (classful, guest) {
-            let finding = report.find(
-                net.name(),
-                format!("{} on a guest's tap", qdisc.kind),
-                "ask its owner whether the limit is wanted",
-                &LEFT,
-            );
-            finding.advice.push(format!(
-                "Look at it with tc -s class show dev {}. nicety changes nothing.",
-                net.name()
-            ));
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use nicety_model::facts::{InterfaceClass, QdiscFacts};
-
     use crate::fixture::Host;
 
     #[test]
@@ -105,20 +72,5 @@ mod tests {
         host.wish(|w| w.rtt_ms = Some(20.0))
             .sysctl("net.core.default_qdisc", "fq_codel")
             .none("qdisc");
-    }
-
-    #[test]
-    fn a_limit_on_a_tap_is_told() {
-        let htb = QdiscFacts {
-            kind: "htb".to_owned(),
-            root: true,
-            drops: None,
-        };
-        let host = Host::new(1, 2)
-            .nic("tap0", 10, 0)
-            .nic_with(|n| n.link.qdiscs = vec![htb]);
-        host.none("qdisc");
-        host.nic_with(|n| n.class = InterfaceClass::Tap)
-            .one("qdisc");
     }
 }

@@ -6,7 +6,7 @@ use nicety_model::facts::{InterfaceClass, LinkFacts, NetFacts, QueueSteering, Vf
 use nicety_model::note::FactsNote;
 
 use super::irq::{Device, Interrupts};
-use super::{function, pci};
+use super::{bond, function, pci};
 use super::source::Source;
 use crate::roots::SysRoot;
 
@@ -36,11 +36,10 @@ pub(super) fn read(
             };
         }
     }
-    let has_tun = sys.text(format!("{dir}/tun_flags"));
-    let tap = has_tun.is_some_and(|flags| {
-        let bits = u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap_or(0);
-        bits & IFF_TAP != 0
-    });
+    let tun_flags = sys.text(format!("{dir}/tun_flags"));
+    let tun_flags =
+        tun_flags.map(|flags| u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap_or(0));
+    let tap = tun_flags.is_some_and(|flags| flags & IFF_TAP != 0);
     let has_device = sys.text(format!("{dir}/device/uevent")).is_some()
         || sys.link_name(format!("{dir}/device/driver")).is_some();
     let number = |text: Option<String>| text?.parse::<u32>().ok();
@@ -70,12 +69,17 @@ pub(super) fn read(
         rx_steering: steering(sys, &dir, &queues, "rx-"),
         tx_steering: steering(sys, &dir, &queues, "tx-"),
         napi_threaded: sys.text(format!("{dir}/threaded")).map(|text| text == "1"),
+        vnet_hdr: tun_flags
+            .filter(|_| tap)
+            .map(|flags| flags & IFF_VNET_HDR != 0),
+        bond: bond::read(source, &link),
         link,
     }
 }
 
-/// IFF_TAP of include/uapi/linux/if_tun.h.
+/// Of include/uapi/linux/if_tun.h.
 const IFF_TAP: u32 = 2;
+const IFF_VNET_HDR: u32 = 0x4000;
 
 /// Numbers of the MSI interrupts, of the device itself or of the PCI function that carries a virtio
 /// device, and names.

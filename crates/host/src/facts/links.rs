@@ -1,16 +1,18 @@
 //! Interfaces as netlink and ethtool tell them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nicety_model::driver::meaning;
 use nicety_model::facts::{
     Coalescing, FeatureFacts, LinkFacts, QdiscFacts, QueuesFacts, RingsFacts, RssFacts,
 };
+use nicety_model::traffic_control::{Action, Police};
 use nicety_netdev::ethtool::{Ethtool, RssTable};
 use nicety_netdev::link::{Link, Links};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::qdisc;
+use nicety_netdev::traffic_control::TrafficControls;
 
 /// Words in the driver's counters that tell of drops.
 const DROP_WORDS: [&str; 6] = [
@@ -26,7 +28,8 @@ const DROP_WORDS: [&str; 6] = [
 pub(super) fn read(ns: &NetNs) -> Result<Vec<LinkFacts>, NetError> {
     let links = Links::open(ns)?.list()?;
     let ethtool = Ethtool::open(ns)?;
-    let qdiscs = qdisc::list(ns).unwrap_or_default();
+    let mut qdiscs = qdisc::list(ns).unwrap_or_default();
+    policed(ns, &mut qdiscs);
     let names: BTreeMap<u32, &str> = links.iter().map(|l| (l.index, l.name.as_str())).collect();
     let facts = links.iter().map(|link| {
         let of = |index: Option<u32>| {
@@ -49,6 +52,38 @@ pub(super) fn read(ns: &NetNs) -> Result<Vec<LinkFacts>, NetError> {
         }
     });
     Ok(facts.collect())
+}
+
+/// Adds the policers of what comes in; filters are listed only where there may be some.
+fn policed(ns: &NetNs, qdiscs: &mut [(u32, QdiscFacts)]) {
+    let takes = |qdisc: &QdiscFacts| matches!(qdisc.kind.as_str(), "ingress" | "clsact");
+    let at: BTreeSet<u32> = (qdiscs.iter().filter(|(_, qdisc)| takes(qdisc)))
+        .map(|(index, _)| *index)
+        .collect();
+    if at.is_empty() {
+        return;
+    }
+    let controls = TrafficControls::open(ns).and_then(|all| all.read(Some(&at)));
+    let Ok(controls) = controls else { return };
+    for (index, qdisc) in qdiscs.iter_mut().filter(|(_, qdisc)| takes(qdisc)) {
+        let filters = controls
+            .get(index)
+            .map(|control| control.filters.as_slice());
+        let actions = filters
+            .unwrap_or_default()
+            .iter()
+            .flat_map(|filter| &filter.actions);
+        let policers: Vec<&Police> = actions
+            .filter_map(|action| match action {
+                Action::Police(police) => Some(police),
+                Action::Redirect(_) | Action::Other(_) => None,
+            })
+            .collect();
+        qdisc.police = Some(!policers.is_empty());
+        qdisc.rate_bps = (policers.iter().filter_map(|police| police.rate))
+            .map(|bucket| bucket.rate.0)
+            .min();
+    }
 }
 
 fn one(link: &Link, ethtool: &Ethtool) -> LinkFacts {
@@ -197,10 +232,11 @@ fn rx_queue(name: &str) -> Option<u32> {
 fn merged<'a>(qdiscs: impl Iterator<Item = &'a QdiscFacts>) -> Vec<QdiscFacts> {
     let mut merged: Vec<QdiscFacts> = Vec::new();
     for qdisc in qdiscs {
-        match merged
-            .iter_mut()
-            .find(|known| known.kind == qdisc.kind && known.root == qdisc.root)
-        {
+        let same = |known: &&mut QdiscFacts| {
+            let said = |it: &QdiscFacts| (it.root, it.rate_bps, it.limit, it.police);
+            known.kind == qdisc.kind && said(known) == said(qdisc)
+        };
+        match merged.iter_mut().find(same) {
             Some(known) => {
                 known.drops = match (known.drops, qdisc.drops) {
                     (Some(a), Some(b)) => Some(a + b),

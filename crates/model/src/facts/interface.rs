@@ -149,6 +149,11 @@ pub struct NetFacts {
     pub tx_steering: Vec<QueueSteering>,
     /// Receives in kernel threads of its own.
     pub napi_threaded: Option<bool>,
+    /// Each frame of a tap carries a header with what is left to do for it (`IFF_VNET_HDR` of
+    /// include/uapi/linux/if_tun.h). Without one its guest has no checksum and no segmentation offload.
+    pub vnet_hdr: Option<bool>,
+    /// How a bond spreads frames.
+    pub bond: Option<BondFacts>,
 }
 
 /// Queues. Absent where the driver does not say.
@@ -240,6 +245,28 @@ pub struct QdiscFacts {
     pub root: bool,
     /// Frames dropped.
     pub drops: Option<u64>,
+    /// Its number as tc(8) writes it, of one that limits: `1:`, and `6e63:` of those that nicety makes.
+    pub handle: Option<String>,
+    /// Rate that it lets pass, in bit/s: of `tbf` and `cake`, of each flow of `fq` (`maxrate`), of the lowest policer of
+    /// `ingress` and `clsact`.
+    pub rate_bps: Option<u64>,
+    /// What may wait in it: frames in `pfifo`, bytes in `bfifo`.
+    pub limit: Option<u32>,
+    /// Whether a filter of `ingress` or `clsact` polices.
+    pub police: Option<bool>,
+}
+
+/// How a bond spreads frames over its links (Linux Documentation/networking/bonding.rst).
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BondFacts {
+    /// Mode: `802.3ad`, `balance-xor`, `active-backup`.
+    pub mode: String,
+    /// What a frame's link is chosen by: `layer2`, `layer3+4`.
+    pub xmit_hash_policy: Option<String>,
+    /// Links that LACP has agreed on (`ad_num_ports`).
+    pub ad_num_ports: Option<u32>,
 }
 
 /// Settings of a bridge.
