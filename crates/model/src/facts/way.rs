@@ -50,6 +50,16 @@ impl<'a> From<&'a NetFacts> for Hop<'a> {
     }
 }
 
+impl Hop<'_> {
+    /// A program or a guest is behind it, when it is a port of a bridge.
+    fn ends(&self) -> bool {
+        matches!(
+            self.class,
+            InterfaceClass::Tap | InterfaceClass::Tun | InterfaceClass::Macvtap
+        )
+    }
+}
+
 /// Where frames of an interface leave the host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Way {
@@ -134,6 +144,24 @@ impl<'a> Hops<'a> {
         walk.way()
     }
 
+    /// Interfaces on the way that carry nothing but frames of another one: its firewall bridge, and
+    /// the veth pair behind that.
+    pub fn alone(&self, from: &str) -> Vec<&'a str> {
+        let way = self.way(from);
+        // Without a NIC at its end the way may be another guest's.
+        let known = way.doubt.is_none();
+        let way: Vec<String> = if known { way.through } else { Vec::new() };
+        let on_way = |port: usize| way.iter().any(|name| name == self.all[port].name);
+        let hops = way.iter().filter_map(|name| self.find(Some(name)));
+        let own = hops.take_while(|&at| match self.all[at].class {
+            InterfaceClass::Bridge => self.ports(at).all(on_way),
+            InterfaceClass::Veth | InterfaceClass::Tap | InterfaceClass::Macvtap => true,
+            _ => false,
+        });
+        let own = own.filter(|&at| self.all[at].name != from);
+        own.map(|at| self.all[at].name).collect()
+    }
+
     fn find(&self, name: Option<&str>) -> Option<usize> {
         self.by_name.get(name?).copied()
     }
@@ -210,18 +238,22 @@ impl Walk<'_, '_> {
         }
         let through = joined(before, at);
         self.last.clone_from(&through);
-        let ports: Vec<usize> = self.hops.ports(at).collect();
-        for port in ports {
-            if !self.known.contains(&port) {
-                self.leave(port, &through);
-            }
+        let ports = self.hops.ports(at);
+        let ports: Vec<usize> = ports.filter(|port| !self.known.contains(port)).collect();
+        for port in &ports {
+            self.leave(*port, &through);
+        }
+        let on = ports.iter().filter(|&&port| !self.hops.all[port].ends());
+        if self.exits.is_empty() && on.count() > 1 {
+            // The ways beyond are those of other guests.
+            self.last = through;
         }
     }
 
     fn leave(&mut self, port: usize, before: &[usize]) {
         let hop = self.hops.all[port];
         match hop.class {
-            InterfaceClass::Tap | InterfaceClass::Tun | InterfaceClass::Macvtap => {}
+            _ if hop.ends() => {}
             InterfaceClass::Veth => {
                 self.known.insert(port);
                 if let Some(peer) = self.hops.find(hop.peer) {
@@ -380,10 +412,23 @@ mod tests {
         ];
         let through = "fwbr101i0 fwln101i0 fwpr101p0 vmbr0 > eno1";
         assert_eq!(way("tap101i0", &proxmox), format!("tap101i0 {through}"));
+        let hops: Hops<'_> = proxmox.iter().map(|text| hop(text)).collect();
+        let own = ["fwbr101i0", "fwln101i0", "fwpr101p0"];
+        assert_eq!(hops.alone("tap101i0"), own);
         let mut old = proxmox;
         old[4] = "fwln101i0 veth ^fwbr101i0";
         let unknown = "tap101i0 fwbr101i0: fwbr101i0 is not known to lead to a NIC";
         assert_eq!(way("tap101i0", &old), unknown);
+        let mut alone = proxmox.to_vec();
+        alone[0] = "eno1 nic";
+        let third = [
+            "fwpr103p0 veth ^vmbr0 =fwln103i0",
+            "fwln103i0 veth =fwpr103p0",
+        ];
+        alone.extend(third);
+        let unknown =
+            "tap101i0 fwbr101i0 fwln101i0 fwpr101p0 vmbr0: vmbr0 is not known to lead to a NIC";
+        assert_eq!(way("tap101i0", &alone), unknown);
     }
 
     #[test]

@@ -75,8 +75,7 @@ impl Places {
     }
 
     fn numvfs(&self, nic: &str) -> PathBuf {
-        let interface = self.root.join("class/net").join(nic);
-        interface.join("device/sriov_numvfs")
+        self.device(nic).join("sriov_numvfs")
     }
 
     fn write_count(&self, nic: &str, count: u32) -> Result<(), NetError> {

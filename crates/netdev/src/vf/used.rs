@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 
+use super::place::net_folders;
 use super::{FunctionState, Functions, Holder, Places, VfHolders};
 use crate::link::Links;
 use crate::net_error::NetError;
@@ -106,10 +107,13 @@ impl Places {
         match holders.of(&function) {
             Holder::Nobody => None,
             Holder::Interface(_) => {
-                let device = self.root.join("class/net").join(nic).join("device");
-                let faces = device.join(format!("virtfn{vf}")).join("net");
+                let place = self.device(nic).join(format!("virtfn{vf}"));
+                let folders = net_folders(&place);
                 let mut own = function.interfaces.iter();
-                own.find_map(|name| of_interface(&faces.join(name), name))
+                own.find_map(|name| {
+                    let mut faces = folders.iter().map(|folder| folder.join(name));
+                    of_interface(&faces.find(|face| face.exists())?, name)
+                })
             }
             holder => Some(FunctionUse::Held(holder)),
         }
