@@ -9,7 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nicety_account::drops::Owners;
+use nicety_host::roots::ProcRoot;
 use nicety_model::drops::{DropOwner, DropOwnerKind};
+use nicety_model::facts::InterfaceClass;
+use nicety_model::facts::way::{Hop, Hops};
 use nicety_netdev::link::{Link, Links};
 use nicety_netdev::netns::NetNs;
 use nicety_netdev::peers::Peers;
@@ -44,7 +47,7 @@ pub struct Found {
 pub fn find() -> Result<Found, Error> {
     let ns = NetNs::current()?;
     let links = Links::open(&ns)?.list()?;
-    let processes = Processes::below(Path::new("/proc"), ns.inode());
+    let processes = Processes::below(&ProcRoot::live(), ns.inode());
     let mut owners = Owners {
         here: ns.inode(),
         names: links
@@ -65,8 +68,15 @@ pub fn find() -> Result<Found, Error> {
     for (interface, owner) in functions() {
         owners.interfaces.insert(here(&interface), owner);
     }
+    let hops: Hops<'_> = hops(&links).collect();
     for process in processes.all() {
         for tap in process.taps(&links) {
+            if process.netns == ns.inode() {
+                for name in hops.alone(&tap) {
+                    let owner = process.owner(Some(name.to_owned()));
+                    owners.interfaces.insert(here(name), owner);
+                }
+            }
             let place = (process.netns, tap.clone());
             owners.interfaces.insert(place, process.owner(Some(tap)));
         }
@@ -81,6 +91,26 @@ pub fn find() -> Result<Found, Error> {
         xdp: xdp.map(|link| link.name.clone()).collect(),
         whole: processes.whole() || looks_anywhere(),
         owners,
+    })
+}
+
+/// Interfaces as far as the way of a guest's frames goes.
+fn hops(links: &[Link]) -> impl Iterator<Item = Hop<'_>> {
+    let names: BTreeMap<u32, &str> = links.iter().map(|l| (l.index, l.name.as_str())).collect();
+    links.iter().map(move |link| {
+        let name = |index: Option<u32>| names.get(&index?).copied();
+        let next = name(link.lower.filter(|_| !link.lower_elsewhere));
+        let veth = link.kind == "veth";
+        Hop {
+            name: &link.name,
+            class: InterfaceClass::of(&link.kind, link.kind.is_empty() && !link.loopback, true),
+            kind: &link.kind,
+            up: link.up,
+            carrier: link.carrier,
+            master: name(link.master),
+            lower: next.filter(|_| !veth),
+            peer: next.filter(|_| veth),
+        }
     })
 }
 

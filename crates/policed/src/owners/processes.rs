@@ -5,6 +5,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use nicety_host::roots::ProcRoot;
+use nicety_host::{OpenTap, open_taps};
 use nicety_model::drops::{DropOwner, DropOwnerKind};
 use nicety_netdev::link::Link;
 
@@ -18,8 +20,6 @@ const MONITORS: [&str; 7] = [
     "stratovirt",
     "vmx",
 ];
-/// Most open files of a process that are looked at.
-const MOST_FILES: usize = 4096;
 
 /// What is known of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +32,8 @@ pub(super) struct Process {
     monitor: bool,
     /// The container that it runs in.
     container: Option<String>,
-    /// Names of taps that it has open, and numbers of macvtaps.
-    taps: BTreeSet<String>,
-    macvtaps: BTreeSet<u32>,
+    /// Taps that it has open.
+    taps: BTreeSet<OpenTap>,
 }
 
 impl Process {
@@ -57,12 +56,21 @@ impl Process {
 
     /// Interfaces whose frames it reads and writes; `links` are those of the host.
     pub(super) fn taps(&self, links: &[Link]) -> Vec<String> {
-        let by_number = links
-            .iter()
-            .filter(|link| link.kind == "macvtap" && self.macvtaps.contains(&link.index));
-        let by_number = by_number.map(|link| link.name.clone());
-        self.taps.iter().cloned().chain(by_number).collect()
+        let numbered = |number: u32| {
+            let mut taps = links.iter().filter(|link| is_numbered(&link.kind));
+            Some(taps.find(|link| link.index == number)?.name.clone())
+        };
+        let taps = self.taps.iter().filter_map(|tap| match tap {
+            OpenTap::Named(name) => Some(name.clone()),
+            OpenTap::Numbered(number) => numbered(*number),
+        });
+        taps.collect()
     }
+}
+
+/// Kinds whose device file bears the number of the interface (drivers/net/tap.c).
+fn is_numbered(kind: &str) -> bool {
+    ["macvtap", "ipvtap"].contains(&kind)
 }
 
 /// All that matter here.
@@ -76,9 +84,9 @@ pub(super) struct Processes {
 
 impl Processes {
     /// Reads a procfs; `here` is the inode of the host's network namespace.
-    pub(super) fn below(proc: &Path, here: u64) -> Self {
+    pub(super) fn below(proc: &ProcRoot, here: u64) -> Self {
         let mut processes = Self::default();
-        let pids = fs::read_dir(proc).into_iter().flatten().flatten();
+        let pids = fs::read_dir(proc.path("")).into_iter().flatten().flatten();
         let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
         let mut pids: Vec<u32> = pids.collect();
         pids.sort_unstable();
@@ -88,8 +96,8 @@ impl Processes {
         processes
     }
 
-    fn look(&mut self, proc: &Path, pid: u32, here: u64) {
-        let dir = proc.join(pid.to_string());
+    fn look(&mut self, proc: &ProcRoot, pid: u32, here: u64) {
+        let dir = proc.path(pid.to_string());
         let netns = match fs::read_link(dir.join("ns/net")) {
             Ok(target) => target.to_str().and_then(inode),
             Err(error) => {
@@ -100,10 +108,10 @@ impl Processes {
         let Some(netns) = netns else {
             return;
         };
-        let (taps, macvtaps) = taps(&dir);
+        let taps: BTreeSet<OpenTap> = open_taps(proc, pid).into_values().collect();
         let known = self.of_namespaces.get(&netns);
         let elsewhere = netns != here && known.is_none_or(|of| of.container.is_none());
-        if taps.is_empty() && macvtaps.is_empty() && !elsewhere {
+        if taps.is_empty() && !elsewhere {
             return;
         }
         let text = |file: &str| fs::read_to_string(dir.join(file)).unwrap_or_default();
@@ -115,12 +123,11 @@ impl Processes {
             name: machine(&dir).unwrap_or(comm),
             container: nicety_police::names::container(&text("cgroup")),
             taps,
-            macvtaps,
         };
         if elsewhere && (known.is_none() || process.container.is_some()) {
             self.of_namespaces.insert(netns, process.clone());
         }
-        if !process.taps.is_empty() || !process.macvtaps.is_empty() {
+        if !process.taps.is_empty() {
             self.with_taps.push(process);
         }
     }
@@ -152,27 +159,6 @@ impl Processes {
 fn inode(target: &str) -> Option<u64> {
     let number = target.strip_prefix("net:[")?.strip_suffix(']')?;
     number.parse().ok()
-}
-
-/// Taps by the name that the kernel tells of their file (`iff:` in fdinfo), macvtaps by the number in theirs.
-fn taps(dir: &Path) -> (BTreeSet<String>, BTreeSet<u32>) {
-    let (mut taps, mut macvtaps) = (BTreeSet::new(), BTreeSet::new());
-    let files = fs::read_dir(dir.join("fd")).into_iter().flatten().flatten();
-    for file in files.take(MOST_FILES) {
-        let target = fs::read_link(file.path()).ok();
-        let Some(target) = target.as_deref().and_then(Path::to_str) else {
-            continue;
-        };
-        if target == "/dev/net/tun" {
-            let info = dir.join("fdinfo").join(file.file_name());
-            let info = fs::read_to_string(info).unwrap_or_default();
-            let name = info.lines().find_map(|line| line.strip_prefix("iff:"));
-            taps.extend(name.map(|name| name.trim().to_owned()));
-        } else if let Some(number) = target.strip_prefix("/dev/tap") {
-            macvtaps.extend(number.parse::<u32>());
-        }
-    }
-    (taps, macvtaps)
 }
 
 /// `-name guest=blue,…` of QEMU, which libvirt sets, or `-name blue`; `--id` of Firecracker.
@@ -231,7 +217,7 @@ mod tests {
         make(at, (12, 2), ["nginx\n", "nginx\0", &docker], &[]);
         make(at, (13, 3), ["unshared\n", "x\0", none], &[]);
         make(at, (14, 1), ["sh\n", "sh\0", none], &[]);
-        let found = Processes::below(dir.path(), 1);
+        let found = Processes::below(&ProcRoot::new(dir.path()), 1);
         let links = [Link {
             index: 9,
             name: "macvtap3".to_owned(),
