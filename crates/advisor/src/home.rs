@@ -51,9 +51,14 @@ impl<'a> Home<'a> {
 
     /// `eth0 is on node 1`.
     pub(crate) fn place(&self) -> String {
-        let verb = if self.names.len() == 1 { "is" } else { "are" };
         let node = self.node.unwrap_or_default();
-        format!("{} {verb} on node {node}", self.name())
+        format!("{} on node {node}", self.being())
+    }
+
+    /// `eth0 is`.
+    pub(crate) fn being(&self) -> String {
+        let verb = if self.names.len() == 1 { "is" } else { "are" };
+        format!("{} {verb}", self.name())
     }
 }
 
@@ -184,7 +189,7 @@ impl<'a> Case<'a> {
 }
 
 fn unplaced(address: &str) -> String {
-    format!("the node of {address} is not known")
+    format!("sysfs tells no node of {address}")
 }
 
 /// Guests whose NIC a rule does not know.
@@ -290,7 +295,7 @@ mod tests {
             physfn: physfn.map(str::to_owned),
             ..nic("vfio", Some(address))
         };
-        let unknown = "the node of 0000:13:02.3 is not known";
+        let unknown = "sysfs tells no node of 0000:13:02.3";
         for (nic, words) in [
             (function(None, Some("0000:12:00.0")), "eth0 is on node 0"),
             (function(Some(0), Some("0000:12:00.0")), "eth0 is on node 0"),

@@ -109,7 +109,11 @@ fn rest(source: &Source, measurer: Measurer<'_>) -> HostFacts {
     let host = fingerprint::read(&source.roots, measurer);
     let cpu = cpu::read(&source.roots, &host);
     let xen = xen::read(source);
-    let mut vms = vm::read(&source.roots, &processes);
+    // A QEMU in Xen's first domain models devices of a domain, which is told of itself.
+    let mut vms = match xen {
+        Some(_) => Vec::new(),
+        None => vm::read(&source.roots, &processes),
+    };
     vms.extend(xen::guests(source));
     HostFacts {
         schema: nicety_model::SCHEMA,

@@ -90,11 +90,14 @@ fn check(case: &Case<'_>, report: &mut Report) {
             .iter()
             .flat_map(|i| i.effective.clone())
             .collect();
-        let helpers: Vec<u32> = case
-            .local_cpus(net)
-            .into_iter()
-            .filter(|c| !irq.contains(c))
-            .collect();
+        let taken = case.pinned_cpus();
+        let isolated = &case.facts.cpu.isolated;
+        let free = |cpu: &u32| ![&irq, isolated].iter().any(|cpus| cpus.contains(cpu));
+        let helpers = case.local_cpus(net).into_iter().filter(free);
+        let helpers: Vec<u32> = helpers.filter(|cpu| !taken.contains(cpu)).collect();
+        if helpers.is_empty() {
+            continue;
+        }
         let finding = report.find(
             net.name(),
             format!(
@@ -106,7 +109,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
             &STEER,
         );
         finding.formula = Some(format!(
-            "{queues} queues < ½ × {cores} cores; mask = CPUs near the NIC − CPUs of its interrupts"
+            "{queues} queues < ½ × {cores} cores; mask = CPUs near the NIC − those of its interrupts, \
+             of pinned threads and isolated ones"
         ));
         finding.changes = net
             .rx_steering
@@ -137,6 +141,12 @@ mod tests {
             ),
             ("00", "fb")
         );
+        let pinned = busy.clone().vm("a", &[&[4], &[5]]);
+        assert_eq!(pinned.one("rps").changes[0].to, "cb");
+        // The frames of that CPU are another NIC's.
+        let other = busy.clone().nic("eth1", 10_000, 0).irq(31, "eth1", &[2], 9);
+        let mine = other.facts_with(|facts| facts.irqs[0].effective = vec![3]);
+        mine.none("rps");
         busy.clone().goal(Goal::Forwarding).none("rps");
         busy.processed(&[900_000, 900_000]).none("rps");
     }

@@ -96,9 +96,10 @@ fn vcpus<'a>(
 ) -> usize {
     let local = case.cpus_near(home);
     let near = |cpus: &[u32]| !cpus.is_empty() && cpus.iter().all(|cpu| local.contains(cpu));
-    if vm.vcpus.is_empty() || vm.vcpus.iter().all(|vcpu| near(&vcpu.cpus)) {
+    let mut vcpus = vm.vcpus.iter().enumerate();
+    let Some((number, far)) = vcpus.find(|(_, vcpu)| !near(&vcpu.cpus)) else {
         return 0;
-    }
+    };
     let free: Vec<u32> = vm_cpus(case, home).into_iter().skip(used).collect();
     let fits = free.len() >= vm.vcpus.len();
     let assigned = if fits { vm.vcpus.len() } else { 0 };
@@ -114,14 +115,11 @@ fn vcpus<'a>(
             format_cpu_list(&local),
         )
     };
-    let is = match vm.vcpus.first() {
-        Some(vcpu) => format!(
-            "vCPU 0 may run on {}, {}",
-            name_cpus(&vcpu.cpus),
-            home.place()
-        ),
-        None => String::new(),
-    };
+    let is = format!(
+        "vCPU {number} may run on {}, {}",
+        name_cpus(&far.cpus),
+        home.place()
+    );
     let finding = report.find(&vm.name, is, should, &NEAR);
     if fits {
         finding.changes = vm
@@ -195,6 +193,13 @@ mod tests {
             .nic("eth0", 10_000, 1)
             .vm("a", &[&[5], &[6, 7]])
             .none("vcpu-placement");
+    }
+
+    #[test]
+    fn the_vcpu_that_is_far_is_named() {
+        let host = Host::new(2, 4).nic("eth0", 10_000, 1);
+        let finding = host.vm("a", &[&[5], &[6], &[2]]).one("vcpu-placement");
+        assert_eq!(finding.is, "vCPU 2 may run on CPU 2, eth0 is on node 1");
     }
 
     #[test]

@@ -45,16 +45,23 @@ fn check(case: &Case<'_>, report: &mut Report) {
             match (nic.is_virtio(), nic.vhost) {
                 // vhost serves virtio only (hw/net/virtio-net.c).
                 (Some(false), vhost) => emulated(vm, model, vhost == Some(true), report),
-                (_, Some(false)) => without(vm, model, report),
+                (virtio, Some(false)) => {
+                    let device = if virtio.is_some() {
+                        ""
+                    } else {
+                        "virtio-net with "
+                    };
+                    without(vm, model, &format!("{device}vhost=on"), report);
+                }
                 _ => {}
             }
         }
     }
 }
 
-fn without(vm: &VmFacts, model: &str, report: &mut Report) {
+fn without(vm: &VmFacts, model: &str, should: &str, report: &mut Report) {
     let is = format!("{model} over a tap, moved by QEMU");
-    let finding = report.find(&vm.name, is, "vhost=on", &KERNEL);
+    let finding = report.find(&vm.name, is, should, &KERNEL);
     finding.effect = Effect::VmRestart;
     finding.advice.push(
         "Run modprobe vhost_net, then set <driver name='vhost'/> in the interface's XML, or \
@@ -102,7 +109,8 @@ mod tests {
         let virtio = Some("virtio-net-pci");
         assert_eq!(host(virtio, false).one("vhost-net").should, "vhost=on");
         host(virtio, true).none("vhost-net");
-        // Plugged in while it ran: its device is not known.
+        let unknown = host(None, false).one("vhost-net");
+        assert_eq!(unknown.should, "virtio-net with vhost=on");
         host(None, true).none("vhost-net");
         let modules = |vhost| crate::persist::modules(&host(virtio, vhost).advice());
         assert_eq!(modules(false), ["vhost_net"]);

@@ -33,6 +33,9 @@ fn memory(vm: &VmFacts) -> String {
 fn nic(nic: &VmNic) -> String {
     let mut words = vec![nic.backend.clone()];
     words.extend(nic.interface.clone());
+    if nic.other_namespace {
+        words.push("in another network namespace".to_owned());
+    }
     words.extend(nic.model.clone());
     if nic.vhost == Some(true) {
         words.push("vhost".to_owned());
