@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use nicety_model::SCHEMA;
 use nicety_model::drops::{DropOwner, DropsReport, OwnerDrops, PlaceDrops, Towards, Unseen};
 
-/// Reasons for which only copies are dropped, that nobody waits for.
-const COPIES: [&str; 1] = ["OTHERHOST"];
+/// The reason for which frames to the address of another host are dropped: most often copies that nobody waits for.
+pub const OTHERHOST: &str = "OTHERHOST";
+/// From so many frames on, nearly all to one address, these are no copies.
+const ONE_FLOW: u64 = 10;
 
 /// A place where packets were dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,11 +28,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether only copies are dropped there, that nobody waits for. Without reasons, before Linux 5.17, there is no
-    /// telling.
-    pub fn drops_copies(&self) -> bool {
-        let reason = self.reason.as_deref();
-        reason.is_some_and(|reason| COPIES.contains(&reason))
+    /// Whether frames for other hosts are dropped there. Without reasons, before Linux 5.17, there is no telling.
+    pub fn drops_others(&self) -> bool {
+        self.reason.as_deref() == Some(OTHERHOST)
     }
 }
 
@@ -43,6 +43,17 @@ pub struct Dropped {
     pub events: u64,
     /// Packets, those inside merged ones too.
     pub packets: u64,
+    /// Of frames for other hosts: how often one had another address than the one before.
+    pub turns: u64,
+}
+
+impl Dropped {
+    /// Whether only copies were dropped that nobody waits for: frames for many other hosts, which a switch floods or a
+    /// promiscuous interface sees. Whoever sends all to one address has a stale one of a host that is gone or has moved.
+    pub fn are_copies(&self) -> bool {
+        let one_flow = self.events >= ONE_FLOW && self.turns.saturating_mul(10) <= self.events;
+        self.place.drops_others() && !one_flow
+    }
 }
 
 /// Who owns which interface at a moment.
@@ -138,7 +149,7 @@ pub fn report(
         if only.is_some_and(|only| !concerns(&owner, &line, only)) {
             continue;
         }
-        if place.drops_copies() {
+        if drop.are_copies() {
             copies += drop.packets;
             continue;
         }

@@ -15,6 +15,11 @@
 // The kernel numbers namespaces from here on (include/linux/proc_ns.h, PROC_DYNAMIC_FIRST).
 #define FIRST_NAMESPACE 0xF0000000U
 #define STACK 8
+// Of a hardware address, with which a frame begins.
+#define ADDRESS_BYTES 6
+
+// The kernel's number for frames to the address of another host; 0 where it has none.
+const volatile __u32 otherhost = 0;
 
 // An interface is told by its number and namespace: its address may be another one's a moment later.
 struct place_key {
@@ -34,6 +39,10 @@ struct place {
 	char name[16];
 	// Who called, the place itself among them: the place may be a helper of many.
 	__u64 stack[STACK];
+	// The hardware address that the last frame for another host went to, and how often it was another one than
+	// that of the frame before.
+	__u64 to;
+	__u64 turns;
 };
 
 // Places that had no room in the map, as struct place counts them.
@@ -63,6 +72,20 @@ static __always_inline __u64 packets_in(const struct sk_buff *skb)
 	bpf_probe_read_kernel(&segments, sizeof(segments),
 			      __builtin_preserve_access_index(&shared->gso_segs));
 	return segments ? segments : 1;
+}
+
+// Notes which other host a frame was for: one that many frames go to is missed by their sender, who has a stale
+// address of it; frames for many are flooded, or seen by a promiscuous interface.
+static __always_inline void note_other(struct place *place, const struct sk_buff *skb)
+{
+	__u64 to = 0;
+
+	if (skb->mac_header == UNSET ||
+	    bpf_probe_read_kernel(&to, ADDRESS_BYTES, skb->head + skb->mac_header))
+		return;
+	if (place->to && place->to != to)
+		__sync_fetch_and_add(&place->turns, 1);
+	place->to = to;
 }
 
 static __always_inline int dropped(void *ctx, const struct sk_buff *skb, __u64 location,
@@ -99,6 +122,8 @@ static __always_inline int dropped(void *ctx, const struct sk_buff *skb, __u64 l
 	if (place) {
 		__sync_fetch_and_add(&place->events, 1);
 		__sync_fetch_and_add(&place->packets, packets);
+		if (otherhost && reason == otherhost)
+			note_other(place, skb);
 	} else {
 		__u32 zero = 0;
 		struct rest *others = bpf_map_lookup_elem(&rest, &zero);

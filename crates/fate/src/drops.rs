@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 
 use aya::maps::{HashMap, MapData, MapError};
 use aya::{Ebpf, EbpfLoader};
-use nicety_account::drops::{Dropped, Place};
+use nicety_account::drops::{Dropped, OTHERHOST, Place};
 use nicety_port::xdp::mapping::Mapping;
 
 use crate::kernel::Kernel;
 use crate::layout::{PlaceKey, place, rest};
 use crate::loaded::{Pair, lacks, load_program, mapping, missed, tracing};
-use crate::names::{reason_name, text, used};
+use crate::names::{reason_name, reason_number, text, used};
 use crate::object;
 use crate::refusal::{Refusal, refused};
 use crate::symbols::{SYMBOLS, Symbols};
@@ -40,7 +40,7 @@ type Words = [u64; place::WORDS];
 /// Counts of the reading before.
 #[derive(Debug, Default)]
 struct Before {
-    places: BTreeMap<PlaceKey, (u64, u64)>,
+    places: BTreeMap<PlaceKey, [u64; 3]>,
     rest: u64,
     missed: u64,
 }
@@ -64,9 +64,11 @@ impl Drops {
     pub fn open(room: u32) -> Result<Self, Refusal> {
         let bytes = object::DROPS.ok_or(Refusal::NotBuilt(object::MISSING))?;
         let kernel = Kernel::get()?;
+        let otherhost = reason_number(OTHERHOST, &kernel.reasons).unwrap_or(0);
         let mut ebpf = EbpfLoader::new()
             .btf(Some(&kernel.types))
             .map_max_entries("places", room.max(1))
+            .override_global("otherhost", &otherhost, true)
             .load(bytes)
             .map_err(|error| refused(&error))?;
         let program = load_program(&mut ebpf, kernel, PROGRAMS)?;
@@ -118,9 +120,9 @@ impl Drops {
         let mut drops = Vec::new();
         let mut idle = Vec::new();
         for (key, words) in &all {
-            let now = (words[place::EVENTS], words[place::PACKETS]);
+            let now = [place::EVENTS, place::PACKETS, place::TURNS].map(|at| words[at]);
             let before = self.before.places.insert(*key, now).unwrap_or_default();
-            let events = now.0.saturating_sub(before.0);
+            let [events, packets, turns] = [0, 1, 2].map(|at| now[at].saturating_sub(before[at]));
             if events == 0 {
                 idle.push(*key);
                 continue;
@@ -128,7 +130,8 @@ impl Drops {
             drops.push(Dropped {
                 place: self.place(key, words),
                 events,
-                packets: now.1.saturating_sub(before.1),
+                packets,
+                turns,
             });
         }
         // Interfaces come and go: their places make room before it is full.
@@ -159,7 +162,8 @@ impl Drops {
         if new.is_empty() {
             return;
         }
-        let stack = |words: &Words| used(&words[place::STACK..]).to_vec();
+        const STACK: std::ops::Range<usize> = place::STACK..place::STACK + place::STACK_WORDS;
+        let stack = |words: &Words| used(&words[STACK]).to_vec();
         let addresses = new
             .iter()
             .flat_map(|(key, words)| std::iter::once(key[0]).chain(stack(words)));

@@ -48,7 +48,9 @@ pub(crate) mod place {
     pub(crate) const NAME: usize = 2;
     pub(crate) const NAME_WORDS: usize = 2;
     pub(crate) const STACK: usize = 4;
-    pub(crate) const WORDS: usize = 12;
+    pub(crate) const STACK_WORDS: usize = 8;
+    pub(crate) const TURNS: usize = 13;
+    pub(crate) const WORDS: usize = 14;
 }
 
 /// `struct rest` of `bpf/drops.bpf.c`.

@@ -131,6 +131,14 @@ pub(crate) fn text(words: &[u64]) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
+/// The kernel's number of a reason, told without its prefix.
+pub(crate) fn reason_number(name: &str, reasons: &[(u32, String)]) -> Option<u32> {
+    let known = reasons
+        .iter()
+        .find(|(_, known)| known.strip_prefix(REASON) == Some(name));
+    known.map(|(value, _)| *value)
+}
+
 /// `QDISC_DROP`; `None` where the kernel gives no reasons.
 pub(crate) fn reason_name(reason: u32, reasons: &[(u32, String)]) -> Option<String> {
     if reasons.is_empty() {

@@ -70,7 +70,8 @@ pub struct DropsReport {
     pub events: u64,
     /// Owners, most packets first.
     pub owners: Vec<OwnerDrops>,
-    /// Packets for other hosts that reached this one (`OTHERHOST`): nobody misses them.
+    /// Packets for many other hosts that reached this one (`OTHERHOST`): nobody misses them. Those that all went to one
+    /// hardware address are among their owner's.
     pub copies: u64,
     /// Packets at places for which the table had no room.
     pub uncounted: u64,

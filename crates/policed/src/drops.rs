@@ -65,10 +65,10 @@ struct Shared {
 struct Totals(BTreeMap<(String, Towards, String), u64>);
 
 impl Totals {
-    /// Adds what belongs to a tenant. Copies of packets for others, which a bridge floods or a promiscuous interface
-    /// takes, are no loss of his.
+    /// Adds what belongs to a tenant. Packets for others, which a bridge floods or a promiscuous interface takes, are no
+    /// loss of his.
     fn add(&mut self, drops: &[Dropped], owners: &Owners) {
-        for drop in drops.iter().filter(|drop| !drop.place.drops_copies()) {
+        for drop in drops.iter().filter(|drop| !drop.place.drops_others()) {
             let (owner, towards) = owners.of(&drop.place);
             let Some(towards) = towards else {
                 continue;
@@ -215,6 +215,7 @@ mod tests {
             },
             events: 1,
             packets: 5,
+            ..Dropped::default()
         }
     }
 

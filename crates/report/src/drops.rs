@@ -98,15 +98,23 @@ fn cause(place: &PlaceDrops) -> FateCause {
 }
 
 fn meaning(place: &PlaceDrops) -> Option<String> {
+    // Those for many addresses are no lines.
+    if place.reason.as_deref() == Some("OTHERHOST") {
+        return Some(STALE.to_owned());
+    }
     fate::meaning(&cause(place))
 }
+
+/// What frames mean that all go to one address that is not this host's.
+const STALE: &str =
+    "all went to one other hardware address: is the sender’s neighbour entry stale? See ip neigh";
 
 /// What is not in the counts, and what is in none of them.
 fn notes(report: &DropsReport) -> Vec<String> {
     let mut notes = Vec::new();
     if report.copies > 0 {
         notes.push(format!(
-            "Beside these: {} for other hosts, which nobody misses (OTHERHOST).",
+            "Beside these: {} for many other hosts, which nobody misses (OTHERHOST).",
             plural_count(report.copies, "packet")
         ));
     }

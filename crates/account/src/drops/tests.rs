@@ -44,6 +44,7 @@ fn dropped(device: (u64, u32, &str), received_at: u32, reason: &str, packets: u6
         },
         events: packets,
         packets,
+        turns: 0,
     }
 }
 
@@ -97,7 +98,10 @@ fn a_packet_is_of_who_owns_its_interface_or_else_of_who_sent_it() {
 #[test]
 fn places_of_one_function_are_one_line_and_copies_stand_apart() {
     let same = dropped((HERE, 3, "tap0"), 2, "FULL_RING", 10);
-    let copy = dropped((HERE, 2, "eth0"), 2, "OTHERHOST", 100);
+    let copy = Dropped {
+        turns: 50,
+        ..dropped((HERE, 2, "eth0"), 2, "OTHERHOST", 100)
+    };
     let none = dropped((HERE, 2, "eth0"), 2, "NO_SOCKET", 0);
     let merged = Dropped {
         events: 1,
@@ -114,6 +118,25 @@ fn places_of_one_function_are_one_line_and_copies_stand_apart() {
         (report.packets, report.events, report.copies),
         (20, 11, 100)
     );
+}
+
+#[test]
+fn frames_that_all_go_to_one_other_host_are_missed_by_their_sender() {
+    let to = |events, turns| {
+        let drop = Dropped {
+            turns,
+            ..dropped((HERE, 3, "tap0"), 3, "OTHERHOST", events)
+        };
+        let report = report(&[drop], &owners(), Watched::default(), None);
+        (report.packets, report.copies)
+    };
+    // A flow to a stale address, with a few frames for others in between.
+    assert_eq!(to(150, 0), (150, 0));
+    assert_eq!(to(150, 15), (150, 0));
+    // Flooded frames for many; a few say nothing.
+    assert_eq!(to(150, 16), (0, 150));
+    assert_eq!(to(150, 149), (0, 150));
+    assert_eq!(to(9, 0), (0, 9));
 }
 
 #[test]

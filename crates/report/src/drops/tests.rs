@@ -105,3 +105,9 @@ fn owners_are_said_once() {
         assert_eq!(whose(&owner), said);
     }
 }
+
+#[test]
+fn one_stale_address_is_named_as_the_cause() {
+    let said = meaning(&place(150, "tap0", None, "ip_rcv_core", "OTHERHOST"));
+    assert_eq!(said.as_deref(), Some(STALE));
+}
