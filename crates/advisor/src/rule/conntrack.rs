@@ -46,43 +46,44 @@ fn check(case: &Case<'_>, report: &mut Report) {
     let Some(table) = case.facts.conntrack.as_ref().filter(|table| table.max > 0) else {
         return;
     };
-    let filled = table.count as f64 / table.max as f64;
     let thrown = thrown(case);
-    if filled < NEARLY && thrown.is_none() {
-        let before = table
-            .counters
-            .get(THROWN)
-            .filter(|_| case.facts.window.is_none());
-        if let Some(before) = before {
-            let needs = format!(
-                "Rerun with --window 10s under your real load: a full table dropped {before} flows since boot."
-            );
-            report.undecided(&needs, Some("--window 10s"));
-        }
-        return;
+    if filled(table) >= NEARLY || thrown.is_some() {
+        full(case, table, thrown, report);
+    } else if let Some(before) = table
+        .counters
+        .get(THROWN)
+        .filter(|_| case.facts.window.is_none())
+    {
+        let needs = format!(
+            "Rerun with --window 10s under your real load: a full table dropped {before} flows since boot."
+        );
+        report.undecided(&needs, Some("--window 10s"));
     }
+}
+
+/// Share of the entries that are taken.
+fn filled(table: &ConntrackFacts) -> f64 {
+    table.count as f64 / table.max as f64
+}
+
+fn full(case: &Case<'_>, table: &ConntrackFacts, thrown: Option<String>, report: &mut Report) {
     let wanted = wanted(case, table);
-    let should = wanted.map_or(
-        "more memory, or fewer tracked flows".to_owned(),
-        |entries| format!("{entries} entries; double it again while it fills"),
-    );
-    let mut is = format!(
-        "{} of {} entries ({:.0} %)",
-        table.count,
-        table.max,
-        filled * 100.0
-    );
-    is.extend(thrown);
+    let should = match wanted {
+        Some(entries) => format!("{entries} entries; double it again while it fills"),
+        None => "more memory, or fewer tracked flows".to_owned(),
+    };
+    let (count, max) = (table.count, table.max);
+    let mut is = format!("{count} of {max} entries ({:.0} %)", filled(table) * 100.0);
+    is.extend(thrown.or_else(|| before(table)));
     let finding = report.find("host", is, should, &FULL);
     if let Some(entries) = wanted {
-        let mib = (entries - table.max) * ENTRY >> 20;
+        let mib = ((entries - max) * ENTRY) >> 20;
         finding.formula = Some(format!(
-            "2 × {} = {entries}; {ENTRY} bytes an entry: {mib} MiB more",
-            table.max
+            "2 × {max} = {entries}; {ENTRY} bytes an entry: {mib} MiB more"
         ));
         finding
             .changes
-            .push(change(Knob::sysctl(SYSCTL), table.max, entries));
+            .push(change(Knob::sysctl(SYSCTL), max, entries));
         finding.advice.extend(buckets(table, entries));
     }
     finding.advice.push(
@@ -90,9 +91,8 @@ fn check(case: &Case<'_>, report: &mut Report) {
             .to_owned(),
     );
     if case.facts.services.kubelet {
-        finding.advice.push(
-            "kube-proxy sets it when it starts: change conntrack.maxPerCore there.".to_owned(),
-        );
+        let line = "kube-proxy sets it when it starts: change conntrack.maxPerCore there.";
+        finding.advice.push(line.to_owned());
     }
 }
 
@@ -104,6 +104,15 @@ fn thrown(case: &Case<'_>) -> Option<String> {
         ", {count} flows thrown out for new ones {}",
         in_seconds(window)
     ))
+}
+
+/// What became of flows since boot, in the kernel's words.
+fn before(table: &ConntrackFacts) -> Option<String> {
+    let counters = table.counters.iter();
+    let words: Vec<String> = counters
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    (!words.is_empty()).then(|| format!(", since boot {}", words.join(", ")))
 }
 
 /// Twice as many entries, where the memory has room for them.
@@ -163,6 +172,8 @@ mod tests {
         );
         assert_eq!(host(236_000, 262_144, 0).find("conntrack").len(), 1);
         host(235_000, 262_144, 0).none("conntrack");
+        let before = host(262_144, 262_144, 9).one("conntrack").is;
+        assert!(before.ends_with(", since boot early_drop 9"), "{before}");
         host(5_000, 0, 0).none("conntrack");
         Host::new(1, 4).none("conntrack");
     }
