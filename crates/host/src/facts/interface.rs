@@ -45,11 +45,19 @@ pub(super) fn read(
     let number = |text: Option<String>| text?.parse::<u32>().ok();
     let count = |file: &str| number(function::text(sys, &link, file));
     let own = |file: &str| sys.text(format!("{dir}/{file}"));
+    // Where netlink's answers were recorded without it.
+    let speed = || own("speed")?.parse().ok().filter(|mbps| *mbps != u32::MAX);
+    let speed_mbps = link.speed_mbps.or_else(|| has_device.then(speed)?);
+    let link = LinkFacts { speed_mbps, ..link };
+    let is_device = has_device || link.bus.is_some();
     let queues = sys.entries_where(format!("{dir}/queues"), |name| {
         name.starts_with("rx-") || name.starts_with("tx-")
     });
     NetFacts {
-        class: InterfaceClass::of(&link.kind, has_device || link.bus.is_some(), tap),
+        class: match InterfaceClass::of(&link.kind, is_device && !is_xen_backend(&link), tap) {
+            InterfaceClass::Hardware if is_radio(sys, &dir, &link) => InterfaceClass::Wireless,
+            class => class,
+        },
         numa_node: count("numa_node"),
         vfs: count("sriov_totalvfs")
             .filter(|&max| max > 0)
@@ -59,7 +67,7 @@ pub(super) fn read(
             }),
         is_vf: function::link(sys, &link, "physfn").is_some(),
         // Software has none of these; of links without carrier the kernel tells no duplex.
-        duplex: own("duplex").filter(|_| has_device && link.carrier),
+        duplex: own("duplex").filter(|word| has_device && link.carrier && word != "unknown"),
         pcie: if has_device {
             pci::link(|file| function::text(sys, &link, file))
         } else {
@@ -80,6 +88,27 @@ pub(super) fn read(
 /// Of include/uapi/linux/if_tun.h.
 const IFF_TAP: u32 = 2;
 const IFF_VNET_HDR: u32 = 0x4000;
+
+/// A guest's port on Xen's first domain (drivers/net/xen-netback/interface.c, `xenvif_alloc`): it has a device, but
+/// no wire. In a guest the front end has the same driver name and another one of its own.
+fn is_xen_backend(link: &LinkFacts) -> bool {
+    link.driver.as_deref() == Some("vif") && link.name.starts_with("vif")
+}
+
+/// Whether cfg80211 says so (net/wireless/core.c, `wiphy_type`), or the driver's name where nobody recorded that.
+fn is_radio(sys: &SysRoot, dir: &str, link: &LinkFacts) -> bool {
+    let type_of = |text: &str| text.contains("DEVTYPE=wlan").then(|| text.to_owned());
+    let driver = link.driver.as_deref().unwrap_or_default();
+    link.kind == "wlan"
+        || sys.text_if(format!("{dir}/uevent"), type_of).is_some()
+        || RADIOS.iter().any(|begin| driver.starts_with(begin))
+}
+
+/// How drivers of radios begin (drivers/net/wireless).
+const RADIOS: [&str; 15] = [
+    "ath10k", "ath11k", "ath12k", "ath5k", "ath9k", "b43", "brcmfmac", "brcmsmac", "iwl", "mt76",
+    "mt79", "mwifiex", "rtl8xxxu", "rtw88", "rtw89",
+];
 
 /// Numbers of the MSI interrupts, of the device itself or of the PCI function that carries a virtio
 /// device, and names.
@@ -134,4 +163,61 @@ fn steering(sys: &SysRoot, dir: &str, queues: &[String], prefix: &str) -> Vec<Qu
         .collect();
     steering.sort_by_key(|queue| queue.queue);
     steering
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn radios_and_ports_of_xens_guests_are_no_nics() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = Source::under(dir.path());
+        let read = |name: &str, driver: &str, files: &[(&str, &str)]| {
+            let here = dir.path().join("sys/class/net").join(name);
+            let files = [("ifindex", "7"), ("device/uevent", "DRIVER=x")]
+                .iter()
+                .chain(files);
+            for (file, text) in files {
+                let file = here.join(file);
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(file, text).unwrap();
+            }
+            let link = LinkFacts {
+                name: name.to_owned(),
+                index: 7,
+                carrier: true,
+                driver: Some(driver.to_owned()),
+                ..LinkFacts::default()
+            };
+            read(&source, link, &Interrupts::default(), &mut Vec::new())
+        };
+        let class = |name, driver, files| read(name, driver, files).class;
+        assert_eq!(class("eth0", "vif", &[]), InterfaceClass::Hardware);
+        assert_eq!(class("vif1.0", "vif", &[]), InterfaceClass::Virtual);
+        assert_eq!(class("wlan0", "iwlwifi", &[]), InterfaceClass::Wireless);
+        let wlan = [("uevent", "DEVTYPE=wlan\nIFINDEX=7")];
+        assert_eq!(class("eth1", "new", &wlan), InterfaceClass::Wireless);
+        let wire = [
+            ("speed", "100"),
+            ("duplex", "half"),
+            ("device/current_link_speed", "8.0 GT/s PCIe"),
+        ];
+        let net = read("eth2", "igb", &wire);
+        assert_eq!(net.class, InterfaceClass::Hardware);
+        assert_eq!(
+            (net.link.speed_mbps, net.duplex.as_deref()),
+            (Some(100), Some("half"))
+        );
+        assert_eq!(net.pcie, None, "no width");
+        let net = read(
+            "eth2",
+            "igb",
+            &[("device/current_link_width", "4"), ("speed", "-1")],
+        );
+        assert_eq!(
+            (net.pcie.map(|link| link.width), net.link.speed_mbps),
+            (Some(4), None)
+        );
+    }
 }

@@ -14,6 +14,8 @@ use super::PcieLink;
 pub enum InterfaceClass {
     /// A function of a device: a NIC's port, or a virtual machine's paravirtual one.
     Hardware,
+    /// A radio: what holds for NICs does not for it.
+    Wireless,
     /// Kernel bridge.
     Bridge,
     /// VLAN on another interface.
