@@ -6,8 +6,8 @@ use nicety_model::facts::{InterfaceClass, LinkFacts, NetFacts, QueueSteering, Vf
 use nicety_model::note::FactsNote;
 
 use super::irq::{Device, Interrupts};
-use super::{bond, function, pci};
 use super::source::Source;
+use super::{bond, function, pci};
 use crate::roots::SysRoot;
 
 /// Adds what files tell.
@@ -42,13 +42,13 @@ pub(super) fn read(
     let tap = tun_flags.is_some_and(|flags| flags & IFF_TAP != 0);
     let has_device = sys.text(format!("{dir}/device/uevent")).is_some()
         || sys.link_name(format!("{dir}/device/driver")).is_some();
-    let number = |text: Option<String>| text?.parse::<u32>().ok();
-    let count = |file: &str| number(function::text(sys, &link, file));
     let own = |file: &str| sys.text(format!("{dir}/{file}"));
     // Where netlink's answers were recorded without it.
     let speed = || own("speed")?.parse().ok().filter(|mbps| *mbps != u32::MAX);
     let speed_mbps = link.speed_mbps.or_else(|| has_device.then(speed)?);
     let link = LinkFacts { speed_mbps, ..link };
+    let number = |text: Option<String>| text?.parse::<u32>().ok();
+    let count = |file: &str| number(function::text(sys, &link, file));
     let is_device = has_device || link.bus.is_some();
     let queues = sys.entries_where(format!("{dir}/queues"), |name| {
         name.starts_with("rx-") || name.starts_with("tx-")
