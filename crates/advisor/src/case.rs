@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use nicety_model::HostFacts;
+use nicety_model::driver::{is_control_vector, is_queue_vector};
 use nicety_model::facts::way::Way;
 use nicety_model::facts::{
     InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, WindowFacts, XenFacts,
@@ -25,6 +26,17 @@ pub struct Wishes {
     pub jumbo_path: bool,
     /// A host at the far end of the path, and whether it answers packets of the size there is now.
     pub peer: Option<PathProbe>,
+}
+
+/// A thread of a virtual machine that may run on one CPU only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pinned {
+    /// The CPU.
+    pub cpu: u32,
+    /// The thread's number.
+    pub tid: u32,
+    /// What it is: `vCPU 1 of web`.
+    pub name: String,
 }
 
 /// Facts, goal and wishes.
@@ -157,27 +169,68 @@ impl<'a> Case<'a> {
         local.iter().filter_map(core).collect::<BTreeSet<_>>().len()
     }
 
-    /// Interrupts of a NIC's queues: those that carry frames, not its configuration.
+    /// Interrupts of a NIC's queues: those that carry frames. By the words of its driver, else of any
+    /// driver; where no name is known, all but what any driver calls its events.
     pub fn queue_irqs(&self, net: &NetFacts) -> Vec<&'a IrqFacts> {
-        let mine = self
-            .facts
-            .irqs
-            .iter()
-            .filter(|irq| irq.interface == net.link.name);
-        mine.filter(|irq| !irq.name.ends_with("-config")).collect()
+        let named = self.named_queue_irqs(net);
+        if !named.is_empty() {
+            return named;
+        }
+        let all = self.irqs_of(net);
+        all.filter(|irq| !is_control_vector(&irq.name)).collect()
+    }
+
+    /// Whether [`Self::queue_irqs`] knows which they are: by name, or because there is one only.
+    pub fn knows_queue_irqs(&self, net: &NetFacts) -> bool {
+        self.queue_irqs(net).len() < 2 || !self.named_queue_irqs(net).is_empty()
+    }
+
+    fn named_queue_irqs(&self, net: &NetFacts) -> Vec<&'a IrqFacts> {
+        let by = |driver: Option<&str>| -> Vec<&'a IrqFacts> {
+            let all = self.irqs_of(net);
+            all.filter(|irq| is_queue_vector(driver, net.name(), &irq.name))
+                .collect()
+        };
+        let driver = net.link.driver.as_deref();
+        let own = driver.map(|driver| by(Some(driver)));
+        own.filter(|irqs| !irqs.is_empty())
+            .unwrap_or_else(|| by(None))
+    }
+
+    fn irqs_of(&self, net: &NetFacts) -> impl Iterator<Item = &'a IrqFacts> + use<'a> {
+        let name = net.link.name.clone();
+        let irqs = self.facts.irqs.iter();
+        irqs.filter(move |irq| irq.interface == name)
+    }
+
+    /// Threads of virtual machines that may run on one CPU only: vCPUs and vhost threads.
+    pub fn pinned(&self) -> Vec<Pinned> {
+        let mut pinned = Vec::new();
+        for vm in &self.facts.vms {
+            for (word, threads) in [("vCPU", &vm.vcpus), ("vhost thread", &vm.vhost)] {
+                for (index, thread) in threads.iter().enumerate() {
+                    if let [cpu] = thread.cpus.as_slice() {
+                        pinned.push(Pinned {
+                            cpu: *cpu,
+                            tid: thread.tid,
+                            name: format!("{word} {index} of {}", vm.name),
+                        });
+                    }
+                }
+            }
+        }
+        pinned
     }
 
     /// CPUs that have work of their own: pinned vCPUs and vhost threads.
     pub fn pinned_cpus(&self) -> BTreeSet<u32> {
-        let threads = self
-            .facts
-            .vms
-            .iter()
-            .flat_map(|vm| vm.vcpus.iter().chain(&vm.vhost));
-        let pinned = threads.filter(|thread| thread.cpus.len() == 1);
-        pinned
-            .flat_map(|thread| thread.cpus.iter().copied())
-            .collect()
+        self.pinned().into_iter().map(|thread| thread.cpu).collect()
+    }
+
+    /// CPUs kept free of other work by `isolcpus=` or `nohz_full=`.
+    pub fn isolated_cpus(&self) -> BTreeSet<u32> {
+        let cpu = &self.facts.cpu;
+        cpu.isolated.iter().chain(&cpu.nohz_full).copied().collect()
     }
 
     /// Whether frames of an interface are forwarded: it or something stacked on it is a port of

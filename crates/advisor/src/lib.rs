@@ -11,6 +11,7 @@ mod draft;
 mod fixture;
 pub mod fleet;
 mod home;
+mod irq_place;
 pub mod measured;
 mod owners;
 pub mod path_mtu;

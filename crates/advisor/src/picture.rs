@@ -10,8 +10,10 @@ use nicety_model::picture::{CpuPicture, Mark, MarkKind, NicPicture, NodePicture,
 
 use crate::case::{Case, Wishes};
 use crate::home::Home;
+use crate::irq_place::{Fault, Ground};
 
-/// The host as it is drawn. Misplaced is what runs, or may run, away from the node of its NIC.
+/// The host as it is drawn. Misplaced is what runs, or may run, away from the node of its NIC, and
+/// interrupts on CPUs that others need.
 pub fn picture(facts: &HostFacts) -> Picture {
     let case = Case::new(facts, Goal::Throughput, Wishes::default());
     let mut picture = Picture {
@@ -19,6 +21,7 @@ pub fn picture(facts: &HostFacts) -> Picture {
         ..Picture::default()
     };
     for net in case.nics() {
+        let ground = Ground::new(&case, net, &BTreeSet::new(), &BTreeSet::new());
         for irq in case.queue_irqs(net) {
             let cpus = if irq.effective.is_empty() {
                 &irq.affinity
@@ -31,8 +34,15 @@ pub fn picture(facts: &HostFacts) -> Picture {
                 irq.name.clone()
             };
             let home = Home::of(&case, vec![net]).ok();
+            let wrong = match ground.fault(cpus) {
+                Some(Fault::Guest(guest)) => {
+                    Some(format!("{}, where {guest} is pinned", name_cpus(cpus)))
+                }
+                Some(Fault::Isolated) => Some(format!("isolated {}", name_cpus(cpus))),
+                _ => far(&case, home.as_ref(), cpus),
+            };
             let mark = mark(MarkKind::Interrupt, name, Some(net.name()));
-            add(&case, &mut picture, home.as_ref(), mark, cpus);
+            add(&case, &mut picture, mark, cpus, wrong);
         }
     }
     for vm in &facts.vms {
@@ -41,8 +51,9 @@ pub fn picture(facts: &HostFacts) -> Picture {
         for (kind, threads, word) in kinds(vm) {
             for (index, thread) in threads.iter().enumerate() {
                 let name = format!("{} {word} {index}", vm.name);
+                let wrong = far(&case, home.as_ref(), &thread.cpus);
                 let mark = mark(kind, name, nic.map(|net| net.name()));
-                add(&case, &mut picture, home.as_ref(), mark, &thread.cpus);
+                add(&case, &mut picture, mark, &thread.cpus, wrong);
             }
         }
     }
@@ -117,28 +128,32 @@ fn mark(kind: MarkKind, name: String, nic: Option<&str>) -> Mark {
     }
 }
 
+/// Where else it runs, when not on the node of its NIC alone. Without a second node, or without
+/// knowing the NIC's, nothing is far.
+fn far(case: &Case<'_>, home: Option<&Home<'_>>, cpus: &[u32]) -> Option<String> {
+    let home = home.filter(|home| case.has_nodes() && home.node.is_some())?;
+    let away = |cpu: &u32| case.facts.cpu.node_of(*cpu) != home.node;
+    let far = cpus.iter().any(away);
+    far.then(|| format!("{}, {}", name_cpus(cpus), home.place()))
+}
+
+/// Draws a mark; `wrong` says what is wrong with its CPUs.
 fn add(
     case: &Case<'_>,
     picture: &mut Picture,
-    home: Option<&Home<'_>>,
     mut mark: Mark,
     cpus: &[u32],
+    wrong: Option<String>,
 ) {
     let there: BTreeSet<Option<u32>> = cpus
         .iter()
         .map(|cpu| case.facts.cpu.node_of(*cpu))
         .collect();
-    // Without a second node, or without knowing the NIC's, nothing is far.
-    let known = home.filter(|home| case.has_nodes() && home.node.is_some());
-    if let Some(home) = known.filter(|home| there.iter().any(|node| *node != home.node)) {
-        mark.misplaced = true;
-        picture.misplaced.push(format!(
-            "{} runs on {}, {}",
-            mark.name,
-            name_cpus(cpus),
-            home.place()
-        ));
-    }
+    mark.misplaced = wrong.is_some();
+    let name = &mark.name;
+    picture
+        .misplaced
+        .extend(wrong.map(|wrong| format!("{name} runs on {wrong}")));
     let place = match (cpus, there.first()) {
         ([cpu], _) => cpu_of(picture, *cpu).map(|cpu| &mut cpu.marks),
         (_, Some(node)) if there.len() == 1 => {
@@ -202,6 +217,15 @@ mod tests {
         assert_eq!(near.nodes[1].cores[1][0].marks[0].name, "eth0-TxRx-0");
         assert_eq!(near.nodes[1].within[0].name, "web vCPU 0");
         assert!(near.anywhere.is_empty());
+    }
+
+    #[test]
+    fn interrupts_on_cpus_that_others_need_are_misplaced() {
+        assert_eq!(
+            host(1, 2, &[2]).misplaced,
+            ["eth0-TxRx-0 runs on CPU 2, where vCPU 0 of web is pinned"]
+        );
+        assert_eq!(host(1, 2, &[3]).misplaced, [""; 0]);
     }
 
     #[test]

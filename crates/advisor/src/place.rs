@@ -6,13 +6,14 @@ use nicety_model::facts::NetFacts;
 
 use crate::case::Case;
 use crate::home::Home;
+use crate::irq_place::misplaced;
 
 /// CPUs for a NIC's interrupts, best first: near it, one per core before siblings, without the
 /// first CPU (every other device's interrupts start there), isolated ones, and those that
 /// virtual machines are pinned to. Siblings of what is left out come last.
 pub(crate) fn irq_cpus(case: &Case<'_>, net: &NetFacts) -> Vec<u32> {
     let pinned = case.pinned_cpus();
-    let isolated = &case.facts.cpu.isolated;
+    let isolated = case.isolated_cpus();
     let free = |cpu: &u32| *cpu != 0 && !isolated.contains(cpu) && !pinned.contains(cpu);
     case.local_cpus(net).into_iter().filter(free).collect()
 }
@@ -23,7 +24,8 @@ pub(crate) fn vm_cpus<'a>(case: &Case<'a>, home: &Home<'a>) -> Vec<u32> {
     let mut busy: BTreeSet<u32> = BTreeSet::new();
     for net in case.ports_near(home) {
         let irqs = case.queue_irqs(net);
-        busy.extend(irq_cpus(case, net).into_iter().take(irqs.len()));
+        let misplaced = misplaced(case, net, &BTreeSet::new(), &BTreeSet::new());
+        busy.extend(misplaced.iter().filter_map(|place| place.target));
         busy.extend(irqs.iter().flat_map(|irq| irq.effective.iter().copied()));
     }
     let free = |cpu: &u32| *cpu != 0 && !busy.contains(cpu);

@@ -4,6 +4,7 @@ mod backlog;
 mod bond_hash;
 mod bridge_netfilter;
 mod channels;
+mod cloud_allowances;
 mod coalescing;
 mod conntrack;
 mod cstate;
@@ -17,6 +18,7 @@ mod iommu;
 mod irq_affinity;
 mod irqbalance;
 mod limits_on_way;
+mod link_errors;
 mod link_speed;
 mod lro;
 mod mitigations;
@@ -27,6 +29,7 @@ mod multiqueue;
 mod napi_budget;
 mod never_lower;
 mod offload;
+mod pause;
 mod pcie_link;
 mod qdisc;
 mod rfs;
@@ -109,6 +112,9 @@ pub const RULES: &[Rule] = &[
     rival_owner::RULE,
     tuned_dynamic::RULE,
     rss::RULE,
+    link_errors::RULE,
+    pause::RULE,
+    cloud_allowances::RULE,
     tcp_windows::RULE,
     pcie_link::RULE,
     conntrack::RULE,

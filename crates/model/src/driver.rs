@@ -9,5 +9,5 @@ mod meaning;
 mod pattern;
 mod vectors;
 
-pub use meaning::{Meaning, Tally, meaning, tally};
+pub use meaning::{Meaning, Tally, meaning, tallies, tally};
 pub use vectors::{is_control_vector, is_queue_vector};

@@ -1,26 +1,27 @@
-//! Queue interrupts near the NIC, one per core, off the first CPU (T04).
+//! Queue interrupts near the NIC, one per core, off the first CPU and off what guests and isolation
+//! need (T04).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use nicety_model::cpu_list::{format_cpu_list, name_cpus};
-use nicety_model::facts::{IrqFacts, NetFacts};
+use nicety_model::facts::NetFacts;
 use nicety_model::finding::{Certainty, Effect, Gain, Risk};
 use nicety_model::knob::Knob;
-use nicety_model::total;
 
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
-use crate::place::irq_cpus;
+use crate::irq_place::{Fault, Misplaced, misplaced, problem};
 use crate::rule::Rule;
 
 pub(super) const RULE: Rule = Rule {
     id: "T04",
     name: "irq-affinity",
-    checks: "Queue interrupts run near the NIC, one per core",
-    fires: "Fires when queue interrupts run on another node, share a CPU, or land on a busy CPU 0.",
-    writes: Some("smp_affinity_list of each queue interrupt: one core of the NIC's node each"),
+    checks: "Queue interrupts run near the NIC, one per core, off CPUs of guests",
+    fires: "Fires when queue interrupts run on another node, share a CPU, or land on a busy CPU 0. \
+            Also on CPUs of pinned guests or isolated ones, where others are free.",
+    writes: Some("smp_affinity_list of each misplaced queue interrupt: a core of the NIC's node"),
     gain: Gain::Large,
-    reasons: &[SPREAD],
+    reasons: &[SPREAD, APART],
     check,
 };
 
@@ -34,48 +35,86 @@ const SPREAD: Reason = Reason {
     certainty: Certainty::Likely,
 };
 
-/// Share of the received soft interrupts on the first CPU above which it counts as crowded.
-const CROWDED: f64 = 0.25;
-/// With fewer CPUs near the NIC there is nothing to spread to.
-const FEWEST_CPUS: usize = 4;
+const APART: Reason = Reason {
+    why: "The CPU that takes a queue's interrupt also receives its frames. A vCPU or an isolated \
+          task on it stands still for that long.",
+    source: "Linux Documentation/admin-guide/kernel-parameters.txt (isolcpus, nohz_full); Red Hat \
+             Virtualization Tuning and Optimization Guide, CPU pinning",
+    cost: "Almost none: frames of a queue may be reordered once.",
+    risk: Risk::Low,
+    certainty: Certainty::Likely,
+};
 
 fn check(case: &Case<'_>, report: &mut Report) {
+    let (moves, given) = moved_threads(report);
     for net in case.nics() {
-        nic(case, net, report);
+        let misplaced = misplaced(case, net, &moves, &given);
+        if misplaced.is_empty() {
+            continue;
+        }
+        if misplaced.iter().any(|place| place.target.is_none()) {
+            report.undecided(&no_room(case, net, &misplaced), None);
+        } else {
+            nic(case, net, &misplaced, report);
+        }
     }
 }
 
-fn nic(case: &Case<'_>, net: &NetFacts, report: &mut Report) {
-    let irqs = case.queue_irqs(net);
-    let local = case.local_cpus(net);
-    let targets = irq_cpus(case, net);
-    if irqs.is_empty() || local.len() < FEWEST_CPUS || targets.is_empty() {
-        return;
-    }
-    let Some(problem) = problem(case, &irqs, &local, targets.len()) else {
-        return;
+/// Threads that rules before this one move, and the CPUs they give them.
+fn moved_threads(report: &Report) -> (BTreeSet<u32>, BTreeSet<u32>) {
+    let changes = report.so_far().iter().flat_map(|finding| &finding.changes);
+    let threads = changes.filter_map(|change| match change.knob {
+        Knob::ThreadCpus { tid, .. } => Some((tid, change.to.parse::<u32>().ok()?)),
+        _ => None,
+    });
+    threads.unzip()
+}
+
+/// What a person has to decide.
+fn no_room(case: &Case<'_>, net: &NetFacts, misplaced: &[Misplaced<'_>]) -> String {
+    format!(
+        "IRQ {} of {} are {}. No CPU near it is free of guests and isolation: leave one to the host.",
+        numbers(misplaced),
+        net.name(),
+        problem(case, misplaced)
+    )
+}
+
+fn numbers(misplaced: &[Misplaced<'_>]) -> String {
+    let numbers: Vec<u32> = misplaced.iter().map(|place| place.irq.irq).collect();
+    format_cpu_list(&numbers)
+}
+
+fn nic(case: &Case<'_>, net: &NetFacts, misplaced: &[Misplaced<'_>], report: &mut Report) {
+    let others = |place: &Misplaced<'_>| matches!(place.fault, Fault::Guest(_) | Fault::Isolated);
+    let reason = if misplaced.iter().all(others) {
+        &APART
+    } else {
+        &SPREAD
     };
-    let managed = irqs.iter().any(|irq| irq.managed == Some(true));
-    // In a circle: more queues than cores share the cores evenly.
-    let wanted: Vec<(&IrqFacts, u32)> = irqs
-        .iter()
-        .copied()
-        .zip(targets.iter().copied().cycle())
-        .collect();
-    let numbers: Vec<u32> = irqs.iter().map(|irq| irq.irq).collect();
-    let used: Vec<u32> = wanted.iter().map(|(_, cpu)| *cpu).collect();
     let finding = report.find(
         net.name(),
-        format!("IRQ {}: {problem}", format_cpu_list(&numbers)),
-        format!("one each on {}", name_cpus(&used)),
-        &SPREAD,
+        format!(
+            "IRQ {}: {}{}",
+            numbers(misplaced),
+            problem(case, misplaced),
+            unknown_names(case, net)
+        ),
+        wanted(misplaced),
+        reason,
     );
+    if !case.knows_queue_irqs(net) {
+        finding.certainty = Certainty::Guess;
+    }
     if let Some(node) = case.node_of(net).filter(|_| case.has_nodes()) {
         finding.formula = Some(format!(
-            "queue i → core i of node {node}, except CPU 0, isolated CPUs and CPUs of pinned vCPUs"
+            "the least used core of node {node}, except CPU 0, isolated CPUs and CPUs of pinned vCPUs"
         ));
     }
-    if managed {
+    if misplaced
+        .iter()
+        .any(|place| place.irq.managed == Some(true))
+    {
         finding.effect = Effect::Never;
         finding.advice.push(
             "The kernel places these interrupts itself. Change the number of channels, or boot with \
@@ -84,52 +123,37 @@ fn nic(case: &Case<'_>, net: &NetFacts, report: &mut Report) {
         );
         return;
     }
-    finding.changes = wanted
-        .iter()
-        .filter(|(irq, cpu)| irq.affinity != [*cpu])
-        .map(|(irq, cpu)| {
-            change(
-                Knob::IrqAffinity { irq: irq.irq },
-                format_cpu_list(&irq.affinity),
-                cpu,
-            )
-        })
-        .collect();
-}
-
-/// What is wrong, if anything.
-fn problem(case: &Case<'_>, irqs: &[&IrqFacts], local: &[u32], room: usize) -> Option<String> {
-    let mut on: BTreeMap<u32, usize> = BTreeMap::new();
-    for irq in irqs {
-        for cpu in &irq.effective {
-            *on.entry(*cpu).or_default() += 1;
+    for Misplaced { irq, target, .. } in misplaced {
+        if let Some(cpu) = target.filter(|cpu| irq.affinity != [*cpu]) {
+            let knob = Knob::IrqAffinity { irq: irq.irq };
+            let from = format_cpu_list(&irq.affinity);
+            finding.changes.push(change(knob, from, cpu));
         }
     }
-    let far: Vec<u32> = on
-        .keys()
-        .copied()
-        .filter(|cpu| !local.contains(cpu))
-        .collect();
-    if !far.is_empty() {
-        return Some(format!("on {}, not on the NIC's node", name_cpus(&far)));
+}
+
+/// `one each on CPUs 1-4`.
+fn wanted(misplaced: &[Misplaced<'_>]) -> String {
+    let cpus: BTreeSet<u32> = misplaced.iter().filter_map(|place| place.target).collect();
+    let each = if cpus.len() == misplaced.len() {
+        "one each on"
+    } else {
+        "spread over"
+    };
+    let cpus: Vec<u32> = cpus.into_iter().collect();
+    format!("{each} {}", name_cpus(&cpus))
+}
+
+/// Where all interrupts are taken for queues'.
+fn unknown_names(case: &Case<'_>, net: &NetFacts) -> String {
+    if case.knows_queue_irqs(net) {
+        return String::new();
     }
-    let fair = irqs.len().div_ceil(room);
-    let crowd = on.iter().max_by_key(|(_, count)| **count);
-    if let Some((cpu, &count)) = crowd
-        && count > fair
-    {
-        return Some(format!("{count} of {} on CPU {cpu}", irqs.len()));
-    }
-    let rx = total(case.softnet().iter().filter_map(|cpu| cpu.net_rx));
-    let first = case.softnet().iter().find(|cpu| cpu.cpu == 0)?.net_rx?;
-    let share = first as f64 / rx.max(1) as f64;
-    (on.contains_key(&0) && share > CROWDED).then(|| {
-        format!(
-            "one on CPU 0, which does {:.0} % of all receive work {}",
-            share * 100.0,
-            case.softnet_time()
-        )
-    })
+    format!(
+        " (all {} count: nicety does not know what {} calls its queues)",
+        case.queue_irqs(net).len(),
+        net.link.driver.as_deref().unwrap_or("this driver")
+    )
 }
 
 #[cfg(test)]
@@ -174,8 +198,8 @@ mod tests {
             .irq(31, "eth0", &[2], 5);
         assert_eq!(
             targets(&host),
-            ["IRQ 30 CPUs→1"],
-            "the second is well placed already"
+            ["IRQ 31 CPUs→1"],
+            "the first is well placed already"
         );
     }
 
@@ -223,5 +247,120 @@ mod tests {
             .irq(30, "eth0", &[0], 5)
             .irq(31, "eth0", &[0], 5)
             .none("irq-affinity");
+    }
+
+    /// Queues of an mlx5 port with 16 CPUs, each on one of these.
+    fn mlx5(nodes: u32, node: u32, cpus: &[u32]) -> Host {
+        let host = Host::new(nodes, 16 / nodes).nic("eth0", 25_000, node);
+        let host = host.nic_with(|net| net.link.driver = Some("mlx5_core".to_owned()));
+        let queues = (51..).zip(cpus).zip(0..);
+        queues.fold(host, |host, ((irq, cpu), queue)| {
+            let name = format!("mlx5_comp{queue}@pci:0000:12:00.0");
+            host.irq(irq, "eth0", &[*cpu], 9)
+                .facts_with(|facts| facts.irqs.last_mut().unwrap().name = name)
+        })
+    }
+
+    #[test]
+    fn control_interrupts_may_be_anywhere() {
+        let host = mlx5(2, 1, &[8, 9, 10, 11]).irq(50, "eth0", &[0], 9);
+        let named = |name: &'static str| {
+            host.clone()
+                .facts_with(move |facts| facts.irqs.last_mut().unwrap().name = name.to_owned())
+        };
+        named("mlx5_async0@pci:0000:12:00.0").none("irq-affinity");
+        named("eth0").none("irq-affinity");
+        let queue = named("mlx5_comp9@pci:0000:12:00.0");
+        assert_eq!(
+            targets(&queue),
+            ["IRQ 50 CPUs→12"],
+            "the others keep theirs"
+        );
+    }
+
+    #[test]
+    fn without_names_all_count_and_the_finding_says_so() {
+        let host = mlx5(2, 1, &[8, 9, 0]).facts_with(|facts| {
+            facts.interfaces[0].link.driver = Some("newnic".to_owned());
+            for (queue, irq) in facts.irqs.iter_mut().enumerate() {
+                irq.name = format!("newnic:q{queue}");
+            }
+        });
+        let finding = host.one("irq-affinity");
+        assert!(
+            finding
+                .is
+                .contains("(all 3 count: nicety does not know what newnic calls")
+        );
+        assert_eq!(targets(&host), ["IRQ 53 CPUs→10"]);
+    }
+
+    #[test]
+    fn interrupts_leave_cpus_of_pinned_guests() {
+        let host = mlx5(1, 0, &[0, 1, 2, 3, 4, 5, 6, 7]);
+        host.none("irq-affinity");
+        let pinned = host.clone().vm("web", &[&[4], &[5], &[6], &[7]]);
+        let finding = pinned.one("irq-affinity");
+        assert_eq!(
+            finding.is,
+            "IRQ 55-58: on CPUs 4-7, where vCPU 0 of web and 3 others are pinned"
+        );
+        assert_eq!(
+            targets(&pinned),
+            [
+                "IRQ 55 CPUs→8",
+                "IRQ 56 CPUs→9",
+                "IRQ 57 CPUs→10",
+                "IRQ 58 CPUs→11"
+            ]
+        );
+        let one = mlx5(1, 0, &[1, 2, 3]).vm("web", &[&[9], &[2]]);
+        let finding = one.one("irq-affinity");
+        assert_eq!(
+            finding.is,
+            "IRQ 52: on CPU 2, where vCPU 1 of web is pinned"
+        );
+        host.vm("web", &[&[4, 5, 6, 7], &[12]]).none("irq-affinity");
+    }
+
+    #[test]
+    fn interrupts_leave_isolated_cpus() {
+        let host = mlx5(1, 0, &[8, 9, 10, 11, 12, 13, 14, 15]);
+        host.none("irq-affinity");
+        let isolated = (8..16).collect::<Vec<u32>>();
+        for tick in [false, true] {
+            let cpus = isolated.clone();
+            let host = host.clone().facts_with(|facts| {
+                if tick {
+                    facts.cpu.nohz_full = cpus;
+                } else {
+                    facts.cpu.isolated = cpus;
+                }
+            });
+            let finding = host.one("irq-affinity");
+            assert_eq!(finding.is, "IRQ 51-58: on isolated CPUs 8-15");
+            assert_eq!(finding.should, "spread over CPUs 1-7");
+        }
+    }
+
+    #[test]
+    fn without_a_free_cpu_a_person_decides() {
+        let host = mlx5(1, 0, &[4, 5]).facts_with(|facts| facts.cpu.isolated = (1..16).collect());
+        host.none("irq-affinity");
+        let waits = host.waits("irq-affinity");
+        assert!(
+            waits.starts_with("IRQ 51-52 of eth0 are on isolated CPUs 4-5."),
+            "{waits}"
+        );
+    }
+
+    #[test]
+    fn a_thread_that_leaves_its_cpu_leaves_it_to_the_interrupt() {
+        let host = mlx5(1, 0, &[1, 2]).vm("web", &[&[4]]);
+        let host = host.facts_with(|facts| {
+            facts.vms[0].vhost = vec![crate::fixture::thread(99, "vhost-1", &[2])];
+        });
+        assert_eq!(host.find("vhost-placement").len(), 1);
+        host.none("irq-affinity");
     }
 }

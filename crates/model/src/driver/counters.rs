@@ -244,7 +244,8 @@ pub(super) const TABLE: &[Counters] = table! {
             "queue_#_rx_empty_rx_ring";
         Driver Xdp "queue_#_rx_xdp_drop" "queue_#_rx_xdp_aborted";
         Driver TxQueue "tx_drops";
-        Driver Allowance "*_allowance_exceeded";
+        Driver Allowance "bw_in_allowance_exceeded" "bw_out_allowance_exceeded"
+            "pps_allowance_exceeded" "conntrack_allowance_exceeded" "linklocal_allowance_exceeded";
     }
     // google/gve/gve_ethtool.c gve_gstrings_rx_stats, gve_gstrings_main_stats
     "gve" "gvnic" {

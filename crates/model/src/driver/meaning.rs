@@ -1,5 +1,6 @@
 //! What a counter of a NIC means.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::counters::{COMMON, Counters, TABLE};
@@ -76,7 +77,7 @@ pub struct Tally {
 }
 
 /// Which counters are asked for: the kernel's, or those of `ethtool -S`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Side {
     Kernel,
     Driver,
@@ -109,26 +110,42 @@ pub fn tally<'a>(
     kernel: impl IntoIterator<Item = (&'a String, &'a u64)>,
     own: impl IntoIterator<Item = (&'a String, &'a u64)>,
 ) -> Option<Tally> {
-    let mut sums: BTreeMap<(&str, bool), u64> = BTreeMap::new();
+    tallies(driver, wanted, kernel, own).into_iter().next()
+}
+
+/// All counts of one meaning, the largest first; of equal ones the kernel's.
+pub fn tallies<'a>(
+    driver: Option<&str>,
+    wanted: Meaning,
+    kernel: impl IntoIterator<Item = (&'a String, &'a u64)>,
+    own: impl IntoIterator<Item = (&'a String, &'a u64)>,
+) -> Vec<Tally> {
+    let mut sums: BTreeMap<(Side, &str), Tally> = BTreeMap::new();
     let kernel = kernel.into_iter().map(|counter| (Side::Kernel, counter));
     let own = own.into_iter().map(|counter| (Side::Driver, counter));
-    for (side, (name, count)) in kernel.chain(own) {
+    for (side, (name, count)) in kernel.chain(own).filter(|(_, (_, count))| **count > 0) {
         if let Some((meaning, form)) = form(driver, side, name)
             && meaning == wanted
         {
-            let sum = sums.entry((form, side == Side::Kernel)).or_default();
-            *sum = sum.saturating_add(*count);
+            sums.entry((side, form))
+                .and_modify(|sum| sum.add(form, *count))
+                .or_insert_with(|| Tally {
+                    counter: name.trim().to_owned(),
+                    count: *count,
+                });
         }
     }
-    // Of equal ones the kernel's, which everybody knows.
-    let most = sums
-        .into_iter()
-        .max_by_key(|((_, kernel), sum)| (*sum, *kernel));
-    most.filter(|(_, count)| *count > 0)
-        .map(|((form, _), count)| Tally {
-            counter: form.replace('#', "N"),
-            count,
-        })
+    let mut sums: Vec<Tally> = sums.into_values().collect();
+    sums.sort_by_key(|sum| Reverse(sum.count));
+    sums
+}
+
+impl Tally {
+    /// One more of the same form.
+    fn add(&mut self, form: &str, count: u64) {
+        self.counter = form.replace('#', "N").replace('*', "");
+        self.count = self.count.saturating_add(count);
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::{NetFacts, SoftnetFacts};
-use crate::driver::{Meaning, Tally, tally};
+use crate::driver::{Meaning, Tally, tallies, tally};
 
 /// What the kernel counted between two readings. Counters that went backwards, as after a reset
 /// of the port, are left out.
@@ -57,14 +57,14 @@ impl WindowFacts {
 
     /// What an interface counted of one kind; `None` when nothing did.
     pub fn tally(&self, net: &NetFacts, meaning: Meaning) -> Option<Tally> {
-        let kernel = self.counters.get(net.name()).into_iter().flatten();
-        let own = self.driver_drops.get(net.name()).into_iter().flatten();
-        tally(net.link.driver.as_deref(), meaning, kernel, own)
+        self.tallies(net, meaning).into_iter().next()
     }
 
-    /// Frames that an interface dropped without a free descriptor.
-    pub fn ring_drops(&self, net: &NetFacts) -> u64 {
-        count(self.tally(net, Meaning::FullRing))
+    /// All that an interface counted of one kind, by counter, the largest first.
+    pub fn tallies(&self, net: &NetFacts, meaning: Meaning) -> Vec<Tally> {
+        let kernel = self.counters.get(net.name()).into_iter().flatten();
+        let own = self.driver_drops.get(net.name()).into_iter().flatten();
+        tallies(net.link.driver.as_deref(), meaning, kernel, own)
     }
 }
 
@@ -78,10 +78,6 @@ impl NetFacts {
 
     /// Frames dropped without a free descriptor since the interface was made.
     pub fn ring_drops(&self) -> u64 {
-        count(self.tally(Meaning::FullRing))
+        self.tally(Meaning::FullRing).map_or(0, |drops| drops.count)
     }
-}
-
-fn count(tally: Option<Tally>) -> u64 {
-    tally.map_or(0, |tally| tally.count)
 }
