@@ -101,7 +101,7 @@ impl<'a> Case<'a> {
     fn carrier(&self, nic: &VmNic) -> Result<Home<'a>, String> {
         match (nic.backend.as_str(), nic.interface.as_deref()) {
             ("vfio", Some(address)) => self.function(nic, address),
-            ("vhost-user" | "vhost-vdpa", _) => self.program(),
+            ("vhost-user" | "vhost-vdpa", _) => self.only_home("a program moves its frames"),
             _ if nic.other_namespace => self.only_home("its tap is in another network namespace"),
             (_, Some(name)) => self.below(name),
             (_, None) => match &nic.bridge {
@@ -146,12 +146,12 @@ impl<'a> Case<'a> {
         Ok(Home { nics, node, names })
     }
 
-    /// A switch in user space has NICs of its own, or shares those that are here.
-    fn program(&self) -> Result<Home<'a>, String> {
-        if self.has_nodes() && !self.facts.user_functions.is_empty() {
-            return Err("a program moves its frames to a NIC that it drives itself".to_owned());
-        }
-        self.only_home("a program moves its frames")
+    /// Whether a program drives NICs that are no interfaces, as a switch in user space does.
+    fn has_driven(&self) -> bool {
+        let guests = self.facts.vms.iter().flat_map(|vm| &vm.nics);
+        let given: BTreeSet<&str> = guests.filter_map(|nic| nic.interface.as_deref()).collect();
+        let mut functions = self.facts.user_functions.iter();
+        functions.any(|function| !given.contains(function.address.as_str()))
     }
 
     /// All NICs, where one node has them; else why it is not known which.
@@ -160,7 +160,7 @@ impl<'a> Case<'a> {
         if nics.iter().any(|net| net.link.carrier) {
             nics.retain(|net| net.link.carrier);
         }
-        if nics.is_empty() && self.has_nodes() {
+        if self.has_nodes() && (nics.is_empty() || self.has_driven()) {
             return Err(why.to_owned());
         }
         let one = nics.len() < 2;
@@ -284,6 +284,9 @@ mod tests {
             // Where one node has all NICs, it does not matter which it is.
             host.facts.interfaces[2].numa_node = Some(0);
             assert!(home(&host).ends_with("on node 0"), "{words}");
+            // But for those that a program drives.
+            host.facts.user_functions = vec![nicety_model::facts::UserFunction::default()];
+            assert_eq!(home(&host), words);
         }
     }
 

@@ -22,6 +22,7 @@ mod owner;
 mod pci;
 mod peers;
 mod qemu_options;
+mod qemu_setting;
 mod services;
 mod softnet;
 mod source;

@@ -64,8 +64,9 @@ fn named(proc: &ProcRoot, pid: u32, file: u32) -> Option<OpenTap> {
     let path = format!("{pid}/fdinfo/{file}");
     let mut name = None;
     proc.text_if(path, |text| {
-        let value = text.lines().find_map(|line| line.strip_prefix("iff:"))?;
-        name = Some(value.trim().to_owned()).filter(|name| !name.is_empty());
+        let (_, rest) = text.split_once("iff:")?;
+        let word = rest.lines().next()?.split_whitespace().next();
+        name = word.map(str::to_owned);
         name.is_some().then(|| text.to_owned())
     })?;
     name.map(OpenTap::Named)

@@ -3,6 +3,7 @@
 use nicety_model::facts::VmNic;
 
 use super::qemu_options::Options;
+use super::qemu_setting::Setting;
 
 /// Options that are kept, each with the key its first value may go without and the keys that are
 /// kept; all others may hold secrets, paths and addresses.
@@ -18,7 +19,7 @@ const KEPT: [(&str, &str, &[&str]); 10] = [
     ("-net", "type", NETDEV),
     ("-device", "driver", DEVICE),
 ];
-const NETDEV: &[&str] = &[
+pub(super) const NETDEV: &[&str] = &[
     "type",
     "id",
     "ifname",
@@ -35,7 +36,7 @@ const NETDEV: &[&str] = &[
     "netdev",
     "vectors",
 ];
-const DEVICE: &[&str] = &[
+pub(super) const DEVICE: &[&str] = &[
     "driver",
     "id",
     "netdev",
@@ -49,7 +50,7 @@ const DEVICE: &[&str] = &[
     "iommu_platform",
 ];
 /// Properties of virtio-net that offer offloads (hw/net/virtio-net.c, `virtio_net_properties`).
-const OFFLOADS: [&str; 16] = [
+pub(super) const OFFLOADS: [&str; 16] = [
     "csum",
     "gso",
     "guest_csum",
@@ -142,71 +143,6 @@ pub(super) fn pci_address(text: &str) -> Option<String> {
         && hex(device, 2)
         && hex(function, 1);
     whole.then(|| format!("{domain:0>4}:{bus:0>2}:{device:0>2}.{function}").to_ascii_lowercase())
-}
-
-/// A property set apart from its device: `-global virtio-net-pci.mq=on`, `-set device.net0.mq=on`.
-#[derive(Debug, PartialEq)]
-struct Setting {
-    /// Driver of the devices, or group and id of the one.
-    of: Vec<String>,
-    key: String,
-    value: String,
-}
-
-impl Setting {
-    /// Nothing of other options, and of properties that are not kept.
-    fn read<'a>(option: &str, value: impl FnOnce() -> Option<&'a str>) -> Option<Self> {
-        let depth = match option {
-            "-global" => 1,
-            "-set" => 2,
-            _ => return None,
-        };
-        let text = value()?;
-        let setting = match text.split_once('=') {
-            Some((left, value)) if left.contains('.') => {
-                let mut of: Vec<String> = left.split('.').map(str::to_owned).collect();
-                let (key, value) = (of.pop()?, value.to_owned());
-                Self { of, key, value }
-            }
-            // `-global driver=D,property=P,value=V`
-            _ => {
-                let options = Options::parse(text, "driver");
-                let part = |key| options.get(key).map(str::to_owned);
-                Self {
-                    of: vec![part("driver")?],
-                    key: part("property")?,
-                    value: part("value")?,
-                }
-            }
-        };
-        let driver = setting.of.first()?;
-        let ours = driver.starts_with("virtio-net") || ["device", "netdev"].contains(&&**driver);
-        let key = setting.key.as_str();
-        let keys = [DEVICE, NETDEV, &OFFLOADS];
-        let safe = !["host", "sysfsdev"].contains(&key);
-        let kept = ours && safe && keys.iter().any(|keys| keys.contains(&key));
-        (setting.of.len() == depth && kept).then_some(setting)
-    }
-
-    fn text(&self) -> String {
-        format!("{}.{}={}", self.of.join("."), self.key, self.value)
-    }
-
-    /// Applies it to an option of `group` that it means.
-    fn apply(&self, group: &str, options: &mut Options) {
-        match self.of.as_slice() {
-            [of, id] if of == group && options.get("id") == Some(id.as_str()) => {
-                options.set(&self.key, &self.value);
-            }
-            [_] if group == "device" => {
-                let model = options.get("driver").or(options.get("model"));
-                if model.is_some_and(|model| model.starts_with("virtio")) {
-                    options.default_to(&self.key, &self.value);
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 impl Arguments {
