@@ -205,6 +205,7 @@ mod tests {
         vec![
             change(Knob::sysctl("net.core.rmem_max"), "134217728"),
             change(Knob::sysctl("net.bridge.bridge-nf-call-iptables"), "0"),
+            change(Knob::sysctl("net.netfilter.nf_conntrack_max"), "524288"),
             change(
                 Knob::Mtu {
                     interface: "br0".to_owned(),
@@ -328,6 +329,7 @@ mod tests {
         let rules = text(&files, "etc/udev/rules.d/90-nicety.rules");
         for line in [
             "SUBSYSTEM==\"module\", KERNEL==\"br_netfilter\", RUN+=",
+            "KERNEL==\"nf_conntrack\", RUN+=\"/lib/systemd/systemd-sysctl --prefix=/net/netfilter\"\n",
             "ENV{ID_PATH}==\"pci-0000:3b:00.1\", ATTR{queues/rx-0/rps_cpus}=\"f\"\n",
         ] {
             assert!(rules.contains(line), "no {line:?} in {rules}");

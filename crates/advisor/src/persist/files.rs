@@ -60,15 +60,26 @@ fn sysctls(kept: &Kept) -> String {
     lines.collect()
 }
 
-/// Files of interfaces are written when these appear; the settings of br_netfilter, which do not
-/// exist before, when it is loaded (sysctl.d(5), examples).
+/// Modules whose settings do not exist before they are loaded, and the folder of these.
+const MODULES: [(&str, &str); 2] = [
+    ("br_netfilter", "net/bridge"),
+    ("nf_conntrack", "net/netfilter"),
+];
+
+/// Files of interfaces are written when these appear; settings of modules when these are loaded
+/// (sysctl.d(5), examples).
 fn rules(facts: &HostFacts, kept: &Kept) -> String {
     let mut text = String::new();
-    let bridge =
-        |knob: &Knob| matches!(knob, Knob::Sysctl { name } if name.starts_with("net.bridge."));
-    if kept.knobs().any(|(knob, _)| bridge(knob)) {
-        text += "ACTION==\"add\", SUBSYSTEM==\"module\", KERNEL==\"br_netfilter\", \
-                 RUN+=\"/lib/systemd/systemd-sysctl --prefix=/net/bridge\"\n";
+    for (module, folder) in MODULES {
+        let prefix = format!("{}.", folder.replace('/', "."));
+        let below =
+            |knob: &Knob| matches!(knob, Knob::Sysctl { name } if name.starts_with(&prefix));
+        if kept.knobs().any(|(knob, _)| below(knob)) {
+            text += &format!(
+                "ACTION==\"add\", SUBSYSTEM==\"module\", KERNEL==\"{module}\", \
+                 RUN+=\"/lib/systemd/systemd-sysctl --prefix=/{folder}\"\n"
+            );
+        }
     }
     for (knob, value) in kept.knobs() {
         let Some((interface, file)) = interface_file(knob) else {
