@@ -125,14 +125,17 @@ fn wanted(case: &Case<'_>, table: &ConntrackFacts) -> Option<u64> {
 
 /// The hash should grow with the table.
 fn buckets(table: &ConntrackFacts, entries: u64) -> Option<String> {
-    let now = table
+    let is_long = |now: u64| entries > PER_BUCKET.saturating_mul(now);
+    if !table.buckets.is_none_or(is_long) {
+        return None;
+    }
+    let has = table
         .buckets
-        .filter(|now| *now > 0 && entries / now > PER_BUCKET)?;
+        .map_or("unknown".to_owned(), |now| format!("{now}"));
     let wanted = entries / PER_BUCKET;
     Some(format!(
-        "The hash has {now} buckets, {} entries each. Make it {wanted}: sysctl -w \
-         net.netfilter.nf_conntrack_buckets={wanted}, and hashsize={wanted} for the module at boot.",
-        entries / now
+        "Let the hash grow too ({has} buckets now): sysctl -w net.netfilter.nf_conntrack_buckets={wanted}, \
+         and hashsize={wanted} for the module at boot."
     ))
 }
 
@@ -166,7 +169,7 @@ mod tests {
             "{formula}"
         );
         assert!(
-            finding.advice[0].contains("Make it 131072"),
+            finding.advice[0].contains("buckets=131072"),
             "{:?}",
             finding.advice
         );

@@ -124,21 +124,17 @@ fn overflow(case: &Case<'_>, wanted: Option<u64>, report: &mut Report) -> bool {
 
 /// Which of the two limits a socket has depends on its program.
 fn by_hand(case: &Case<'_>) -> Vec<String> {
-    let mut lines = vec![
-        "A program that sets SO_RCVBUF gets at most rmem_max. Start it again once that is larger."
+    let default = case.facts.sysctl_number("net.core.rmem_default");
+    let raise = default.map_or(String::new(), |now| {
+        let to = now.saturating_mul(2);
+        format!(" = {now}: sysctl -w net.core.rmem_default={to}")
+    });
+    vec![
+        "A program that sets SO_RCVBUF gets at most net.core.rmem_max. Start it again once that is larger."
             .to_owned(),
-    ];
-    if let Some(now) = case.facts.sysctl_number("net.core.rmem_default") {
-        lines.push(format!(
-            "One that does not has net.core.rmem_default = {now}: sysctl -w net.core.rmem_default={}, or let \
-             it set SO_RCVBUF.",
-            now.saturating_mul(2)
-        ));
-    }
-    lines.push(
+        format!("One that does not gets net.core.rmem_default{raise}, or let it set SO_RCVBUF."),
         "Which program: nicety drops, or ss -uamp, where d in skmem counts drops.".to_owned(),
-    );
-    lines
+    ]
 }
 
 #[cfg(test)]
