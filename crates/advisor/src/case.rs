@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nicety_model::HostFacts;
-use nicety_model::driver::{is_control_vector, is_queue_vector};
+use nicety_model::driver::{Meaning, is_control_vector, is_queue_vector};
 use nicety_model::facts::way::Way;
 use nicety_model::facts::{
     InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, WindowFacts, XenFacts,
@@ -330,6 +330,23 @@ impl<'a> Case<'a> {
             report.undecided(&needs, Some("--window 10s"));
         }
         self.facts.window.as_ref()
+    }
+
+    /// As [`Self::window`], silent where nothing of these kinds was counted since boot.
+    pub fn window_of(
+        &self,
+        report: &mut Report,
+        kinds: &[Meaning],
+        what: &str,
+    ) -> Option<&'a WindowFacts> {
+        let counted = |net: &NetFacts| kinds.iter().any(|kind| net.tally(*kind).is_some());
+        if self.facts.window.is_none() && !self.nics().any(counted) {
+            return None;
+        }
+        self.window(
+            report,
+            &format!("{what}, of which there were some since boot"),
+        )
     }
 }
 

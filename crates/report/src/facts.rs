@@ -6,6 +6,7 @@ mod vms;
 
 use nicety_model::HostFacts;
 use nicety_model::cpu_list::format_cpu_list;
+use nicety_model::driver::{Meaning, meaning};
 use nicety_model::facts::{NetFacts, NodeFacts};
 
 use crate::document::columns;
@@ -140,15 +141,23 @@ fn window(page: &mut Page, facts: &HostFacts) {
             "interrupts/s" Number: per_s(interrupts(cpu.cpu));
         ],
     );
-    let counters = window.counters.iter().chain(&window.driver_drops);
-    let drops = counters.flat_map(|(interface, moved)| {
-        let drops = moved.iter().filter(|(name, _)| {
+    let errors = window.counters.iter().flat_map(|(interface, moved)| {
+        let errors = moved.iter().filter(|(name, _)| {
             ["drop", "missed", "fifo", "error"]
                 .iter()
                 .any(|word| name.contains(word))
         });
-        drops.map(move |(name, count)| format!("{interface}: {name} {count}"))
+        errors.map(move |(name, count)| format!("{interface}: {name} {count}"))
     });
+    let own = window.driver_drops.iter().flat_map(|(interface, moved)| {
+        let driver = facts.interface(interface);
+        let driver = driver.and_then(|net| net.link.driver.as_deref());
+        moved.iter().map(move |(name, count)| {
+            let reason = meaning(driver, name).map_or("reason unknown to nicety", Meaning::words);
+            format!("{interface}: {} {count} ({reason})", name.trim())
+        })
+    });
+    let drops = errors.chain(own);
     let drops: Vec<String> = drops.collect();
     if !drops.is_empty() {
         page.line(&drops.join(", "));

@@ -32,14 +32,9 @@ const BEYOND: Reason = Reason {
 const FEWEST: u64 = 10;
 
 fn check(case: &Case<'_>, report: &mut Report) {
-    let before = case
-        .nics()
-        .any(|net| net.tally(Meaning::Allowance).is_some());
-    if case.facts.window.is_none() && !before {
-        return;
-    }
-    let what = "frames beyond the cloud's allowances, of which there were some since boot";
-    let Some(window) = case.window(report, what) else {
+    let kinds = [Meaning::Allowance];
+    let Some(window) = case.window_of(report, &kinds, "frames beyond the cloud's allowances")
+    else {
         return;
     };
     for net in case.nics() {

@@ -51,12 +51,8 @@ const LONG_IN: u64 = 100_000;
 
 fn check(case: &Case<'_>, report: &mut Report) {
     let kinds = [Meaning::Cable, Meaning::Length];
-    let before = |net: &NetFacts| kinds.iter().any(|kind| net.tally(*kind).is_some());
-    if case.facts.window.is_none() && !case.nics().any(|net| before(net)) {
-        return;
-    }
-    let what = "damaged frames and those of a wrong length, of which there were some since boot";
-    let Some(window) = case.window(report, what) else {
+    let Some(window) = case.window_of(report, &kinds, "damaged frames and those of a wrong length")
+    else {
         return;
     };
     for net in case.nics() {

@@ -42,12 +42,7 @@ const FEWEST: u64 = 10;
 
 fn check(case: &Case<'_>, report: &mut Report) {
     let kinds = [Meaning::PauseSent, Meaning::PauseReceived];
-    let before = |net: &NetFacts| kinds.iter().any(|kind| net.tally(*kind).is_some());
-    if case.facts.window.is_none() && !case.nics().any(|net| before(net)) {
-        return;
-    }
-    let what = "pause frames, of which there were some since boot";
-    let Some(window) = case.window(report, what) else {
+    let Some(window) = case.window_of(report, &kinds, "pause frames") else {
         return;
     };
     for net in case.nics() {
