@@ -11,6 +11,7 @@ use nicety_model::knob::Knob;
 use crate::case::Case;
 use crate::draft::{Reason, Report, change};
 use crate::irq_place::{Fault, Misplaced, misplaced, problem};
+use crate::place::irq_cpus;
 use crate::rule::Rule;
 
 pub(super) const RULE: Rule = Rule {
@@ -44,6 +45,9 @@ const APART: Reason = Reason {
     risk: Risk::Low,
     certainty: Certainty::Likely,
 };
+
+/// With more queues on one CPU, leaving guests alone may cost more than it brings: a person decides.
+const MOST_ON_ONE: usize = 2;
 
 fn check(case: &Case<'_>, report: &mut Report) {
     let (moves, given) = moved_threads(report);
@@ -86,8 +90,8 @@ fn numbers(misplaced: &[Misplaced<'_>]) -> String {
 }
 
 fn nic(case: &Case<'_>, net: &NetFacts, misplaced: &[Misplaced<'_>], report: &mut Report) {
-    let others = |place: &Misplaced<'_>| matches!(place.fault, Fault::Guest(_) | Fault::Isolated);
-    let reason = if misplaced.iter().all(others) {
+    let apart = |place: &Misplaced<'_>| matches!(place.fault, Fault::Guest(_) | Fault::Isolated);
+    let reason = if misplaced.iter().all(apart) {
         &APART
     } else {
         &SPREAD
@@ -121,6 +125,16 @@ fn nic(case: &Case<'_>, net: &NetFacts, misplaced: &[Misplaced<'_>], report: &mu
              isolcpus=managed_irq,…"
                 .to_owned(),
         );
+        return;
+    }
+    let (queues, free) = (case.queue_irqs(net).len(), irq_cpus(case, net).len());
+    if misplaced.iter().any(apart) && queues > MOST_ON_ONE * free {
+        finding.certainty = Certainty::Guess;
+        finding.advice.push(format!(
+            "Few CPUs near {name} are free: {free} for {queues} queues. First use as many channels as CPUs \
+             (ethtool -L {name} combined {free}), or free more CPUs.",
+            name = net.name()
+        ));
         return;
     }
     for Misplaced { irq, target, .. } in misplaced {
@@ -341,6 +355,22 @@ mod tests {
             assert_eq!(finding.is, "IRQ 51-58: on isolated CPUs 8-15");
             assert_eq!(finding.should, "spread over CPUs 1-7");
         }
+    }
+
+    #[test]
+    fn many_queues_are_not_put_on_few_cpus() {
+        let host = mlx5(1, 0, &[8, 9, 10, 11, 12, 13, 14, 15]);
+        let free = |first: u32| {
+            let isolated = (first..16).collect();
+            let host = host
+                .clone()
+                .facts_with(|facts| facts.cpu.isolated = isolated);
+            host.one("irq-affinity")
+        };
+        assert_eq!(free(5).changes.len(), 8);
+        let finding = free(4);
+        assert!(finding.changes.is_empty());
+        assert!(finding.advice[0].contains("combined 3"), "{finding:?}");
     }
 
     #[test]
