@@ -214,7 +214,7 @@ fn rss(name: &str, ethtool: &Ethtool) -> Option<RssFacts> {
 
 /// Whether a counter of a driver tells of drops, or why frames are late.
 fn is_kept(driver: Option<&str>, name: &str) -> bool {
-    meaning(driver, name).is_some() || DROP_WORDS.iter().any(|word| name.contains(word))
+    DROP_WORDS.iter().any(|word| name.contains(word)) || meaning(driver, name).is_some()
 }
 
 /// The receive queue whose frames a driver's counter of this name counts: `rx_queue_0_packets` (igb,
