@@ -1,6 +1,7 @@
 //! What limits an interface in the kernel, whoever has set it: queueing disciplines, their classes, filters and the
 //! filters' actions (tc(8)), as values.
 
+mod program;
 mod recorded;
 
 use std::fmt;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use crate::BitRate;
 
+pub use program::{by_program, instead_of};
 pub use recorded::{NoWayBack, NotRecorded, Recorded, RecordedLimit};
 
 /// Major number of every discipline, and number of every policer, that nicety makes: `nc`.
@@ -15,6 +17,9 @@ pub const OURS: u16 = 0x6e63;
 /// Priority of every filter that nicety makes: before those of all programs that leave the number to the kernel or to
 /// tc(8).
 pub const FIRST: u16 = 1;
+
+/// A discipline with places for filters of both directions, which BPF programs are put into.
+pub const CLSACT: &str = "clsact";
 
 /// Nanoseconds in which the kernel's packet scheduler counts times (PSCHED_SHIFT of include/net/pkt_sched.h).
 pub const TICK_NS: u64 = 64;
@@ -30,6 +35,10 @@ impl Handle {
     pub const INGRESS: Self = Self(0xffff_fff1);
     /// The number that such a discipline has.
     pub const AT_INGRESS: Self = Self(0xffff_0000);
+    /// Where [`CLSACT`] has filters for what comes in (TC_H_MIN_INGRESS).
+    pub const CLSACT_INGRESS: Self = Self(0xffff_fff2);
+    /// The same for what goes out (TC_H_MIN_EGRESS).
+    pub const CLSACT_EGRESS: Self = Self(0xffff_fff3);
 
     /// Of a major and a minor number.
     pub const fn new(major: u16, minor: u16) -> Self {
@@ -151,6 +160,8 @@ pub struct Filter {
     pub takes_all: bool,
     /// What it does.
     pub actions: Vec<Action>,
+    /// The name under which a BPF program was put there (`TCA_BPF_NAME`); none of other kinds.
+    pub program: Option<String>,
     /// As for a discipline.
     pub raw: Vec<u8>,
 }

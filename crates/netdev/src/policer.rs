@@ -21,6 +21,7 @@ use std::time::Duration;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nicety_model::BitRate;
+use nicety_model::traffic_control::instead_of;
 use rustix::io::Errno;
 
 use crate::net_error::NetError;
@@ -171,10 +172,9 @@ impl Policers {
         let has_qdisc = ingress.contains_key(&at.index);
         match (&current, rate.0) {
             (Policed::Foreign(kind), _) => {
-                let why = format!(
-                    "somebody else's {kind} qdisc is on it; remove that first, see tc filter show dev {} ingress",
-                    at.name
-                );
+                let show = format!("tc filter show dev {} ingress", at.name);
+                let instead = instead_of(kind, &show);
+                let why = format!("somebody else's {kind} qdisc is on it; {instead}");
                 return Err(NetError::new("limit", at.name, io::Error::other(why)));
             }
             (Policed::Open, 0) if !has_qdisc => return Ok(()),

@@ -24,13 +24,15 @@ use std::time::Duration;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nicety_model::BitRate;
+use nicety_model::traffic_control::{CLSACT, by_program, instead_of};
 
 use crate::link::Links;
 use crate::net_error::NetError;
 use crate::netlink::Channel;
 use crate::netns::NetNs;
 use crate::raw::RawMessage;
-use message::{BUCKET, FIRST, INGRESS, Redirect, Target};
+use crate::traffic_control::filter_of;
+use message::{BUCKET, FIRST, Redirect, Target};
 
 pub use changes::{ChangeListener, Changes};
 pub use refresh::{Limits, SurveyRequest};
@@ -55,6 +57,8 @@ const LEAST_QUEUE: u64 = 98_304;
 const INSTEAD: u16 = NLM_F_CREATE | NLM_F_REPLACE;
 /// There is none like it.
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
+/// Disciplines for what comes in that a filter can be put into.
+const PLACES: [&str; 2] = ["ingress", CLSACT];
 const LIMIT: &str = "limit";
 const REMOVE: &str = "remove limit of";
 /// Begin of the names of the interfaces made here; the number of the port follows.
@@ -168,16 +172,19 @@ impl Shapers {
                 PortLimit::Open
             }
         };
-        if let Some(ifb) = ifb.filter(|_| !survey.deep && kind == "ingress") {
+        let known = PLACES.contains(&kind);
+        if let Some(ifb) = ifb.filter(|_| !survey.deep && known) {
             return Ok(limited(ifb));
         }
-        let filters = self.redirects(link)?;
+        let filters = self.redirects(link, survey)?;
         Ok(match (&filters[..], ifb) {
-            _ if kind != "ingress" => PortLimit::Foreign(kind.to_owned()),
+            _ if !known => PortLimit::Foreign(kind.to_owned()),
             // All frames come to the first filter, and none to those of others behind it.
             ([first, rest @ ..], Some(ifb)) if is_first(first, rest, ifb.index) => limited(ifb),
             // Half made, or half removed.
             ([], Some(_)) => PortLimit::Open,
+            // Their programs look at what goes out, or are gone: a filter of nicety's hides nothing from them.
+            ([], None) if kind == CLSACT => PortLimit::Open,
             ([first], _) if first.target == Target::Lost => PortLimit::Open,
             _ => PortLimit::Foreign(kind.to_owned()),
         })
@@ -205,7 +212,7 @@ impl Shapers {
     ) -> Result<(), NetError> {
         let face = self.face(port, survey)?;
         match self.limit_of(face, survey)? {
-            PortLimit::Foreign(kind) => Err(foreign(&kind, port)),
+            PortLimit::Foreign(kind) => Err(self.foreign_ingress(face, survey, &kind)),
             found => self.set_over(face, survey, &found, (shape, burst)),
         }
     }
@@ -283,16 +290,18 @@ impl Shapers {
 
     /// Sends what comes in at a port to the interface with its bucket.
     fn divert(&self, face: &Face, survey: &Survey, ifb: u32) -> Result<(), NetError> {
+        let at = survey.filters_at(face.index);
+        let shared = survey.ingress(face.index) == Some(CLSACT);
         let there = match survey.ingress(face.index) {
-            Some(_) => self.redirects(face)?,
+            Some(_) => self.redirects(face, survey)?,
             None => Vec::new(),
         };
         let lost = there.iter().any(|filter| filter.target == Target::Lost);
         let is_theirs = |filter: &Redirect| !is_ours(filter, Some(ifb));
-        let others = there.iter().any(is_theirs);
+        let others = shared || there.iter().any(is_theirs);
         if lost {
             let requests = if others {
-                replace::remove_ours(face, &self.there(face, Some(ifb))?)
+                replace::remove_ours(at, &self.there(face, survey, Some(ifb))?)
             } else {
                 vec![(message::ingress(libc::RTM_DELQDISC, face.index), 0)]
             };
@@ -307,15 +316,14 @@ impl Shapers {
                 other => other?,
             }
         }
-        let there = self.redirects(face)?;
+        let there = self.redirects(face, survey)?;
         let is_before = |filter: &Redirect| is_theirs(filter) && filter.priority <= FIRST;
         if there.iter().any(is_before) {
             let why = std::io::Error::other("a filter of somebody else comes before all others");
             return Err(NetError::new(LIMIT, &face.name, why));
         }
         if there.iter().all(is_theirs) {
-            let request = message::redirect(face.index, ifb);
-            self.change(request, NEW, LIMIT, &face.name)?;
+            self.change(message::redirect(at, ifb), NEW, LIMIT, &face.name)?;
         }
         Ok(())
     }
@@ -434,18 +442,21 @@ impl Shapers {
 
     /// Takes our filter away, and the qdisc with it where others have none in it.
     fn remove_redirect(&self, link: &Face, survey: &Survey) -> Result<(), NetError> {
-        if survey.ingress(link.index) != Some("ingress") {
+        let kind = survey.ingress(link.index).unwrap_or_default();
+        if !PLACES.contains(&kind) {
             return Ok(());
         }
         let ifb = survey.limiter_of(link).map(|ifb| ifb.index);
-        let there = self.there(link, ifb)?;
+        let there = self.there(link, survey, ifb)?;
         let qdisc = || vec![(message::ingress(libc::RTM_DELQDISC, link.index), 0)];
         let requests = match (there.ours.len(), there.others.len()) {
+            // It was never nicety's.
+            (_, _) if kind == CLSACT => replace::remove_ours(survey.filters_at(link.index), &there),
             // Made for a limit that was never finished.
             (0, 0) if ifb.is_some() => qdisc(),
             (0, _) => return Ok(()),
             (_, 0) => qdisc(),
-            (_, _) => replace::remove_ours(link, &there),
+            (_, _) => replace::remove_ours(survey.filters_at(link.index), &there),
         };
         for (request, flags) in requests {
             self.change(request, flags, REMOVE, &link.name)?;
@@ -514,12 +525,34 @@ impl Shapers {
     }
 
     /// Where the filters at the ingress of a port redirect to.
-    fn redirects(&self, link: &Face) -> Result<Vec<Redirect>, NetError> {
-        let filters = self
-            .channel
-            .query(message::dump_filters(link.index, INGRESS), NLM_F_DUMP)
-            .map_err(|e| NetError::new("list filters of", &link.name, e))?;
-        Ok(message::redirects(&filters))
+    fn redirects(&self, link: &Face, survey: &Survey) -> Result<Vec<Redirect>, NetError> {
+        Ok(message::redirects(&self.filters(link, survey)?))
+    }
+
+    fn filters(&self, link: &Face, survey: &Survey) -> Result<Vec<RawMessage>, NetError> {
+        let (index, parent) = survey.filters_at(link.index);
+        self.channel
+            .query(message::dump_filters(index, parent), NLM_F_DUMP)
+            .map_err(|e| NetError::new("list filters of", &link.name, e))
+    }
+
+    /// Why nothing can be put before the filters of somebody else. What is redirected passes no other filter at the
+    /// port any more (drivers/net/ifb.c, `tc_skip_classify`): programs that decide about its frames would see none.
+    fn foreign_ingress(&self, face: &Face, survey: &Survey, kind: &str) -> NetError {
+        let filters = self.filters(face, survey).unwrap_or_default();
+        let mut programs = filters.iter().filter_map(|filter| filter_of(&filter.body));
+        match programs.find(|filter| filter.kind == "bpf") {
+            Some(filter) => {
+                let who = by_program(filter.program.as_deref());
+                let show = format!("tc filter show dev {} ingress", face.name);
+                let why = format!(
+                    "{who} decides about its frames; {}",
+                    instead_of(CLSACT, &show)
+                );
+                NetError::new(LIMIT, &face.name, io::Error::other(why))
+            }
+            None => foreign(kind, &face.name),
+        }
     }
 
     fn way(&self, link: &Face) -> Result<Way, NetError> {
@@ -558,9 +591,8 @@ fn changing(port: &str) -> NetError {
 }
 
 fn foreign(kind: &str, port: &str) -> NetError {
-    let why = format!(
-        "somebody else's {kind} qdisc is on it; remove that first, see tc qdisc show dev {port}"
-    );
+    let instead = instead_of(kind, &format!("tc qdisc show dev {port}"));
+    let why = format!("somebody else's {kind} qdisc is on it; {instead}");
     NetError::new(LIMIT, port, io::Error::other(why))
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use libc::{RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nicety_model::traffic_control::{
-    Filter, Handle, Qdisc, Recorded, RecordedLimit, TrafficControl,
+    CLSACT, Filter, Handle, Qdisc, Recorded, RecordedLimit, TrafficControl,
 };
 
 use crate::net_error::NetError;
@@ -18,11 +18,6 @@ use crate::raw::{RawMessage, u16_at, u32_at};
 use crate::tc;
 
 pub use replay::can_return;
-
-/// Disciplines that take what comes in; `clsact` what goes out, too.
-const CLSACT: &str = "clsact";
-/// Where the filters of clsact are (TC_H_MIN_INGRESS and TC_H_MIN_EGRESS).
-const CLSACT_PARENTS: [Handle; 2] = [Handle(0xffff_fff2), Handle(0xffff_fff3)];
 
 /// Reads what limits the interfaces of one namespace.
 #[derive(Debug)]
@@ -124,7 +119,7 @@ impl TrafficControls {
 /// Where filters of a discipline can be.
 fn parents(qdisc: &Qdisc) -> Vec<Handle> {
     match qdisc.kind.as_str() {
-        CLSACT => CLSACT_PARENTS.to_vec(),
+        CLSACT => vec![Handle::CLSACT_INGRESS, Handle::CLSACT_EGRESS],
         _ => vec![qdisc.handle],
     }
 }

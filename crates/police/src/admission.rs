@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nicety_model::traffic_control::{CLSACT, instead_of};
 use nicety_model::{BitRate, Problem};
 
 use crate::adopt::{By, Unknown, Way};
@@ -119,7 +120,7 @@ pub enum Unusable {
     #[error("{0}")]
     Unfit(String),
     /// Another program limits it.
-    #[error("{on} has somebody else's {kind} qdisc; remove it first, see tc qdisc show dev {on}")]
+    #[error("{on} has somebody else's {kind} qdisc; {}", instead_of(kind, &format!("tc qdisc show dev {on}")))]
     Foreign {
         /// The interface.
         on: String,
@@ -164,6 +165,17 @@ pub enum Unusable {
         /// The port.
         on: String,
         /// What they do.
+        what: Unknown,
+    },
+    /// A BPF program decides about its frames.
+    #[error(
+        "{on} cannot be limited here: {what}; {}",
+        instead_of(CLSACT, &format!("tc filter show dev {on} ingress"))
+    )]
+    Programmed {
+        /// The port.
+        on: String,
+        /// Whose it is.
         what: Unknown,
     },
     /// What it receives can never be limited: why.
@@ -366,6 +378,10 @@ fn place(port: &PortName, candidate: &Candidate, absent_ok: bool) -> Result<(), 
                 },
             },
             Err(what) if !what.is_strange() => Unusable::NotAdoptable {
+                on: port.to_string(),
+                what: what.clone(),
+            },
+            Err(what @ Unknown::Program { .. }) => Unusable::Programmed {
                 on: port.to_string(),
                 what: what.clone(),
             },

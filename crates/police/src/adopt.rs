@@ -167,6 +167,16 @@ pub enum Unknown {
         /// Its priority.
         priority: u16,
     },
+    /// A BPF program, which a limit before it would hide frames from.
+    #[error(
+        "{who} decides about its frames by a filter of priority {priority}, and would see none behind a limit"
+    )]
+    Program {
+        /// Whose it is.
+        who: String,
+        /// Priority of its filter.
+        priority: u16,
+    },
     /// A policer that lets pass what is above, or counts packets.
     #[error("a policer of priority {priority} marks frames or counts packets")]
     NoRate {

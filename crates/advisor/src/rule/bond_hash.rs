@@ -34,33 +34,79 @@ const HASH: Reason = Reason {
 const ALL: f64 = 0.95;
 /// Frames a second below which one connection explains it.
 const LEAST: f64 = 1000.0;
+/// Frames since the links were made from which it is worth a look.
+const LEAST_EVER: f64 = 1e6;
 /// Modes that choose a link by a hash (`bond_mode_uses_xmit_hash` of include/net/bonding.h).
 const HASHING: [&str; 4] = ["802.3ad", "balance-xor", "balance-tlb", "balance-alb"];
 /// Policies that look no further than addresses; the first is the default.
 const ADDRESSES: [&str; 3] = ["layer2", "layer2+3", "encap2+3"];
 
 fn check(case: &Case<'_>, report: &mut Report) {
+    let bonds = || case.facts.interfaces.iter().filter(|net| net.link.up);
+    let by_addresses = |net: &'_ NetFacts| net.bond.clone().filter(is_by_addresses);
     let Some(window) = &case.facts.window else {
+        let ever = |net: &NetFacts, name: &str| net.counter(name);
+        let one = |net: &&NetFacts| {
+            by_addresses(net)
+                .is_some_and(|bond| one_link(case, (net, &bond), &ever, LEAST_EVER).is_some())
+        };
+        if bonds().any(|net| one(&net)) {
+            case.window(report, "frames that each link of a bond sends");
+        }
         return;
     };
-    for net in case.facts.interfaces.iter().filter(|net| net.link.up) {
-        let Some(bond) = net.bond.as_ref().filter(|bond| is_by_addresses(bond)) else {
+    let moved = |net: &NetFacts, name: &str| window.counter(net.name(), name);
+    let least = LEAST * window.seconds;
+    for net in bonds() {
+        let Some(bond) = by_addresses(net) else {
             continue;
         };
-        let ports: Vec<&NetFacts> = links(case, window, net).collect();
-        // LACP has agreed on one link only: no policy spreads over the others.
-        if ports.len() < 2 || bond.ad_num_ports.is_some_and(|agreed| agreed < 2) {
-            continue;
-        }
-        if let Some((most, share, total)) = busiest(window, &ports) {
-            tell(
-                (net, bond),
-                (most, share),
-                (total, ports.len(), window),
-                report,
-            );
+        if let Some(found) = one_link(case, (net, &bond), &moved, least) {
+            tell((net, &bond), &found, window, report);
         }
     }
+}
+
+/// A link that sends nearly all.
+struct OneLink<'a> {
+    most: &'a NetFacts,
+    share: f64,
+    /// Frames of all links.
+    total: u64,
+    links: usize,
+}
+
+/// The link of a bond that sends nearly all, by counters of at least so many frames.
+fn one_link<'a>(
+    case: &Case<'a>,
+    (net, bond): (&NetFacts, &BondFacts),
+    count: &dyn Fn(&NetFacts, &str) -> u64,
+    least: f64,
+) -> Option<OneLink<'a>> {
+    let works = |port: &NetFacts| {
+        port.link.carrier || port.link.speed_mbps.is_some() || count(port, "tx_packets") > 0
+    };
+    let ports: Vec<&NetFacts> = (case.facts.interfaces.iter())
+        .filter(|port| port.link.master.as_deref() == Some(net.name()) && port.link.up)
+        .filter(|port| works(port))
+        .collect();
+    let share_of = |name: &str| {
+        let total: u64 = ports.iter().map(|port| count(port, name)).sum();
+        let most = ports.iter().max_by_key(|port| count(port, name))?;
+        (total > 0).then(|| (*most, count(most, name) as f64 / total as f64, total))
+    };
+    let (most, share, total) = share_of("tx_packets")?;
+    // Where bytes are counted, these too: small frames alone do not fill a link.
+    let bytes = share_of("tx_bytes").map_or(share, |(_, bytes, _)| bytes);
+    // LACP has agreed on one link only: no policy spreads over the others.
+    let alone = ports.len() < 2 || bond.ad_num_ports.is_some_and(|agreed| agreed < 2);
+    let found = !alone && total as f64 >= least && share.min(bytes) >= ALL;
+    found.then_some(OneLink {
+        most,
+        share,
+        total,
+        links: ports.len(),
+    })
 }
 
 fn policy(bond: &BondFacts) -> &str {
@@ -71,52 +117,22 @@ fn is_by_addresses(bond: &BondFacts) -> bool {
     HASHING.contains(&bond.mode.as_str()) && ADDRESSES.contains(&policy(bond))
 }
 
-/// Links that can carry frames.
-fn links<'a>(
-    case: &Case<'a>,
-    window: &WindowFacts,
-    bond: &NetFacts,
-) -> impl Iterator<Item = &'a NetFacts> {
-    case.facts.interfaces.iter().filter(move |net| {
-        let works = net.link.carrier || net.link.speed_mbps.is_some() || sent(window, net) > 0;
-        net.link.master.as_deref() == Some(bond.name()) && net.link.up && works
-    })
-}
-
-fn sent(window: &WindowFacts, net: &NetFacts) -> u64 {
-    window.counter(net.name(), "tx_packets")
-}
-
-/// The link that sends nearly all, its share, and how many frames there were.
-fn busiest<'a>(window: &WindowFacts, ports: &[&'a NetFacts]) -> Option<(&'a NetFacts, f64, u64)> {
-    let share_of = |name: &str| {
-        let of = |net: &NetFacts| window.counter(net.name(), name);
-        let total: u64 = ports.iter().map(|net| of(net)).sum();
-        let most = ports.iter().max_by_key(|net| of(net))?;
-        (total > 0).then(|| (*most, of(most) as f64 / total as f64, total))
-    };
-    let (most, frames, total) = share_of("tx_packets")?;
-    // Where bytes are counted, these too: small frames alone do not fill a link.
-    let bytes = share_of("tx_bytes").map_or(frames, |(_, share, _)| share);
-    let enough = total as f64 >= LEAST * window.seconds;
-    (enough && frames.min(bytes) >= ALL).then_some((most, frames, total))
-}
-
 fn tell(
     (net, bond): (&NetFacts, &BondFacts),
-    (most, share): (&NetFacts, f64),
-    (total, links, window): (u64, usize, &WindowFacts),
+    found: &OneLink<'_>,
+    window: &WindowFacts,
     report: &mut Report,
 ) {
     let name = net.name();
     let finding = report.find(
         name,
         format!(
-            "{} sent {} of {} frames {}, {links} links work; xmit_hash_policy {}",
-            most.name(),
-            number::share(share),
-            number::count(total),
+            "{} sent {} of {} frames {}, {} links work; xmit_hash_policy {}",
+            found.most.name(),
+            number::share(found.share),
+            number::count(found.total),
             in_seconds(window),
+            found.links,
             policy(bond)
         ),
         "a share for every link: layer3+4, or vlan+srcmac for guests in one VLAN",
@@ -198,5 +214,11 @@ mod tests {
             }
         });
         alone(|host| host.facts.window = None);
+        // What was long ago is looked at again.
+        let mut ever = host("802.3ad", Some("layer2"), all);
+        ever.facts.window = None;
+        let counted = ever.counter("tx_packets", 9_000_000);
+        counted.none("bond-hash");
+        assert!(counted.waits("bond-hash").contains("--window 10s"));
     }
 }

@@ -122,9 +122,9 @@ pub(super) fn bucket(
     request
 }
 
-/// A filter for every frame that redirects it to another interface.
-pub(super) fn redirect(index: u32, target: u32) -> RawMessage {
-    let mut request = filter(RTM_NEWTFILTER, index);
+/// A filter for every frame that comes in at `(index, parent)` and is redirected to another interface.
+pub(super) fn redirect(at: (u32, u32), target: u32) -> RawMessage {
+    let mut request = filter(RTM_NEWTFILTER, at);
     request.nest(TCA_OPTIONS, |options| {
         // struct tc_u32_sel with one key whose mask is 0: TC_U32_TERMINAL, nkeys 1.
         let mut selector = vec![1, 0, 1, 0];
@@ -147,14 +147,14 @@ pub(super) fn redirect(index: u32, target: u32) -> RawMessage {
 }
 
 /// Removes it, and leaves those of others.
-pub(super) fn remove_redirect(index: u32) -> RawMessage {
-    filter(RTM_DELTFILTER, index)
+pub(super) fn remove_redirect(at: (u32, u32)) -> RawMessage {
+    filter(RTM_DELTFILTER, at)
 }
 
-fn filter(kind: u16, index: u32) -> RawMessage {
+fn filter(kind: u16, (index, parent): (u32, u32)) -> RawMessage {
     const ETH_P_ALL: u16 = 3;
     let info = (u32::from(FIRST) << 16) | u32::from(ETH_P_ALL.to_be());
-    let mut request = tc(kind, index, 0, INGRESS, info);
+    let mut request = tc(kind, index, 0, parent, info);
     request.put_str(TCA_KIND, "u32");
     request
 }

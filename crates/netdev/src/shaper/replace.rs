@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_ECHO};
+use netlink_packet_core::NLM_F_ECHO;
 use nicety_model::traffic_control::RecordedLimit;
 
-use super::message::{self, FIRST, INGRESS, Redirect, Target, redirect_of};
-use super::{Face, LIMIT, NEW, Shape, Shapers, Survey, Way, changing, ifb_name, is_ours};
+use super::message::{self, FIRST, Redirect, Target, redirect_of};
+use super::{Face, LIMIT, NEW, PLACES, Shape, Shapers, Survey, Way, changing, ifb_name, is_ours};
 use crate::net_error::NetError;
 use crate::netlink::Done;
 use crate::raw::RawMessage;
@@ -52,7 +52,8 @@ impl Shapers {
             return Err(error("a limit at a root cannot be replaced".to_owned()));
         }
         let ifb = self.limiter(face, survey, shape, burst)?;
-        let there = self.there(face, Some(ifb))?;
+        let at = survey.filters_at(face.index);
+        let there = self.there(face, survey, Some(ifb))?;
         let mut recorded = theirs.filters();
         let (Some(recorded), None) = (recorded.next(), recorded.next()) else {
             return Err(error(
@@ -67,10 +68,10 @@ impl Shapers {
             return Err(changing(port));
         }
         let remove = replay::remove(&other.body).map_err(|why| error(why.to_string()))?;
-        let mut batch = remove_ours(face, &there);
+        let mut batch = remove_ours(at, &there);
         let removed = batch.len();
         batch.push((remove, NLM_F_ECHO));
-        batch.push((message::redirect(face.index, ifb), NEW));
+        batch.push((message::redirect(at, ifb), NEW));
         let mut done = self.batch(batch, LIMIT, port)?;
         let [gone, made] = [removed, removed + 1].map(|at| match done.get_mut(at) {
             Some(done) => std::mem::replace(done, Ok(None)),
@@ -88,7 +89,7 @@ impl Shapers {
         // Nobody has noted what went, or ours did not come: as before.
         let mut batch = Vec::new();
         if made.is_ok() {
-            batch.push((message::remove_redirect(face.index), 0));
+            batch.push((message::remove_redirect(at), 0));
         }
         let back = replay::filter(&gone.body).map_err(|why| error(why.to_string()))?;
         batch.push((back, NEW));
@@ -113,7 +114,7 @@ impl Shapers {
         }
         let made = survey.made_for(face.index);
         let there = match survey.ingress(face.index) {
-            Some("ingress") => self.there(face, made)?,
+            Some(kind) if PLACES.contains(&kind) => self.there(face, survey, made)?,
             _ => There {
                 ours: Vec::new(),
                 others: Vec::new(),
@@ -123,14 +124,15 @@ impl Shapers {
             (true, true) => GivenBack::Nothing,
             (ours, false) => {
                 if !ours {
-                    for done in self.batch(remove_ours(face, &there), GIVE_BACK, port)? {
+                    let at = survey.filters_at(face.index);
+                    for done in self.batch(remove_ours(at, &there), GIVE_BACK, port)? {
                         done.map_err(|e| NetError::new(GIVE_BACK, port, e))?;
                     }
                 }
                 GivenBack::Theirs
             }
             (false, true) => {
-                self.swap_back(face, &there, theirs)?;
+                self.swap_back((face, survey), &there, theirs)?;
                 GivenBack::Back
             }
         };
@@ -142,7 +144,7 @@ impl Shapers {
 
     fn swap_back(
         &self,
-        face: &Face,
+        (face, survey): (&Face, &Survey),
         there: &There,
         theirs: &RecordedLimit,
     ) -> Result<(), NetError> {
@@ -153,7 +155,8 @@ impl Shapers {
         for filter in &mut anew {
             filter.body[4..8].copy_from_slice(&face.index.to_ne_bytes());
         }
-        let mut batch = remove_ours(face, there);
+        let at = survey.filters_at(face.index);
+        let mut batch = remove_ours(at, there);
         let removed = batch.len();
         batch.extend(anew.into_iter().map(|filter| (filter, NEW)));
         let mut done = self.batch(batch, GIVE_BACK, port)?;
@@ -168,11 +171,11 @@ impl Shapers {
                 _,
             )) = there.ours.first()
             {
-                self.change(message::redirect(face.index, *ifb), NEW, GIVE_BACK, port)?;
+                self.change(message::redirect(at, *ifb), NEW, GIVE_BACK, port)?;
             }
             return Err(NetError::new(GIVE_BACK, port, why));
         }
-        let now = self.there(face, None)?;
+        let now = self.there(face, survey, None)?;
         let is_back = |recorded: &[u8]| now.others.iter().any(|(_, now)| same(&now.body, recorded));
         if theirs.filters().all(is_back) {
             Ok(())
@@ -181,11 +184,13 @@ impl Shapers {
         }
     }
 
-    pub(super) fn there(&self, face: &Face, ifb: Option<u32>) -> Result<There, NetError> {
-        let filters = self
-            .channel
-            .query(message::dump_filters(face.index, INGRESS), NLM_F_DUMP)
-            .map_err(|e| NetError::new("list filters of", &face.name, e))?;
+    pub(super) fn there(
+        &self,
+        face: &Face,
+        survey: &Survey,
+        ifb: Option<u32>,
+    ) -> Result<There, NetError> {
+        let filters = self.filters(face, survey)?;
         let all = filters
             .into_iter()
             .filter_map(|filter| Some((redirect_of(&filter)?, filter)));
@@ -211,7 +216,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Removes our filters; with all of their priority where no other has it, so that no empty table is left.
-pub(super) fn remove_ours(face: &Face, there: &There) -> Vec<(RawMessage, u16)> {
+pub(super) fn remove_ours(at: (u32, u32), there: &There) -> Vec<(RawMessage, u16)> {
     if there.ours.is_empty() {
         return Vec::new();
     }
@@ -226,6 +231,6 @@ pub(super) fn remove_ours(face: &Face, there: &There) -> Vec<(RawMessage, u16)> 
             .filter_map(|(_, ours)| replay::remove(&ours.body).ok());
         each.map(|request| (request, 0)).collect()
     } else {
-        vec![(message::remove_redirect(face.index), 0)]
+        vec![(message::remove_redirect(at), 0)]
     }
 }

@@ -9,12 +9,12 @@ use libc::{
     TCA_KIND, TCA_OPTIONS, TCA_STATS2,
 };
 
-use super::message::{BUCKET, IFLA_STATS_LINK_64, INGRESS_PARENT, ROOT, TC_HEADER};
+use super::message::{BUCKET, IFLA_STATS_LINK_64, INGRESS, INGRESS_PARENT, ROOT, TC_HEADER};
 use super::{HEADER, Shape, port_of};
 use crate::raw::{Attributes, LINK_HEADER, text, u16_at, u32_at, u64_at};
 use crate::tc::{Stats, TCA_TBF_PARMS, TCA_TBF_PRATE64, TCA_TBF_RATE64, rate};
 use nicety_model::knob::{NOQUEUE, PACKET_BYTES};
-use nicety_model::traffic_control;
+use nicety_model::traffic_control::{self, CLSACT, Handle};
 
 /// Bytes of struct if_stats_msg.
 const STATS_HEADER: usize = 12;
@@ -213,6 +213,7 @@ impl Survey {
             (INGRESS_PARENT, _) => {
                 let kind = match kind {
                     "ingress" => Cow::Borrowed("ingress"),
+                    CLSACT => Cow::Borrowed(CLSACT),
                     kind => Cow::Owned(kind.to_owned()),
                 };
                 self.ingress.insert(index, kind);
@@ -285,6 +286,14 @@ impl Survey {
 
     pub(super) fn ingress(&self, index: u32) -> Option<&str> {
         self.ingress.get(&index).map(AsRef::as_ref)
+    }
+
+    /// The interface and the place of filters for what comes in there: of `clsact` it is another one.
+    pub(super) fn filters_at(&self, index: u32) -> (u32, u32) {
+        match self.ingress(index) {
+            Some(CLSACT) => (index, Handle::CLSACT_INGRESS.0),
+            _ => (index, INGRESS),
+        }
     }
 
     /// What the bucket of an interface hangs at, or would: its root where there is nothing else.

@@ -19,6 +19,7 @@ const TCA_HTB_CEIL64: u16 = 7;
 pub(super) const TCA_BASIC_EMATCHES: u16 = 2;
 pub(super) const TCA_CHAIN: u16 = 11;
 const TCA_U32_MARK: u16 = 10;
+const TCA_BPF_NAME: u16 = 7;
 const TCA_EMATCH_TREE_HDR: u16 = 1;
 const TCA_POLICE_PKTRATE64: u16 = 10;
 const TCA_POLICE_PKTBURST64: u16 = 11;
@@ -108,6 +109,7 @@ pub(super) fn filter(body: &[u8]) -> Option<Filter> {
         "basic" => (matches_all(options.find(TCA_BASIC_EMATCHES)), 3, 4),
         "matchall" => (true, 2, 0),
         "fw" => (false, 4, 2),
+        "bpf" => (false, 1, 2),
         _ => (false, 3, 0),
     };
     let info = u32_at(body, 16)?;
@@ -129,6 +131,9 @@ pub(super) fn filter(body: &[u8]) -> Option<Filter> {
         protocol: u16::from_be(info as u16),
         takes_all,
         actions: list,
+        program: (options.find(TCA_BPF_NAME))
+            .filter(|_| kind == "bpf")
+            .map(|name| text(name).to_owned()),
         raw: body.to_vec(),
     })
 }

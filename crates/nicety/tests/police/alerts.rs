@@ -69,8 +69,9 @@ const CUT: &str = "nft 'add table inet cut; \
     add rule inet cut out tcp dport 2379 drop'";
 
 /// Another program's own in the place of the limit, before the daemon has set that again.
-pub const CLSACT: &str =
-    "until tc qdisc del dev b1 ingress; tc qdisc add dev b1 clsact 2>/dev/null; do :; done";
+pub const CLSACT: &str = "until tc qdisc del dev b1 ingress; tc qdisc add dev b1 clsact 2>/dev/null \
+    && tc filter add dev b1 ingress pref 1 protocol all u32 match u32 0 0 flowid 1:1 2>/dev/null; \
+    do tc qdisc del dev b1 clsact 2>/dev/null; done";
 
 /// How long nothing may fire before anything happens: longer than every `for`, but that of a port that is away.
 const CALM: Duration = Duration::from_secs(12);

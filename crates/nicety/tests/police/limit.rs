@@ -200,6 +200,11 @@ fn what_cannot_be_limited_is_refused_and_nothing_changes() {
             "RATE: \"5\" has no unit; write \"5mbit\" for megabits per second (kbit, mbit or gbit)",
         ),
         (
+            &["p0", "0mbit"],
+            2,
+            "RATE: \"0mbit\" lets nothing through; write none to remove the limit, or set the port down",
+        ),
+        (
             &["p0", "5kbit"],
             2,
             "5kbit is too little to work with; write at least 64kbit, or none",
@@ -220,6 +225,33 @@ fn what_cannot_be_limited_is_refused_and_nothing_changes() {
     );
     assert_eq!(rig.shown("q0")["foreign"], "ingress");
     rig.lab.assert_state(&before);
+}
+
+#[test]
+fn a_limit_in_a_clsact_of_somebody_else_leaves_it_there() {
+    let Some(rig) = Rig::new() else {
+        return;
+    };
+    rig.lab.sh("tc qdisc add dev p0 clsact; tc filter add dev p0 egress protocol all u32 match u32 0 0 flowid 1:1");
+    let before = rig.lab.state();
+    rig.limit(&["p0", "50mbit", "--verify", "0s"])
+        .assert_code(0);
+    assert_eq!(rig.shown("p0")["limit"], 50_000_000);
+    let flood = rig.flood();
+    rig.until(|rig| rig.bucket("drops") > 0);
+    drop(flood);
+    rig.limit(&["p0", "none", "--verify", "0s"]).assert_code(0);
+    rig.lab.assert_state(&before);
+    // Where it has a filter for what comes in, that stays alone.
+    rig.lab
+        .sh("tc filter add dev p0 ingress protocol all u32 match u32 0 0 flowid 1:1");
+    let refused = rig.limit(&["p0", "50mbit"]);
+    refused.assert_code(1);
+    let line = refused.only_line();
+    assert!(
+        line.contains("somebody else's clsact qdisc is on it; leave it there"),
+        "{line}"
+    );
 }
 
 /// Bytes that reach the host from the tenant's flood, as a rate in Mbit/s.

@@ -155,7 +155,8 @@ fn what_somebody_else_has_put_there_is_told_without_a_word_that_is_none() {
     daemon.kill();
     uplink
         .lab
-        .sh("tc qdisc del dev b1 ingress; tc qdisc add dev b1 clsact");
+        .sh("tc qdisc del dev b1 ingress; tc qdisc add dev b1 clsact; \
+             tc filter add dev b1 ingress protocol all u32 match u32 0 0 flowid 1:1");
     let restored = uplink.police(&["restore"]).run();
     restored.assert_code(1);
     restored.assert_err("port b1: there is a clsact of somebody else now, which is left alone\n");

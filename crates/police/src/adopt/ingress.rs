@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use nicety_model::traffic_control::{
     Action, Bucket, FIRST, Filter, Handle, OURS, Police, Qdisc, QdiscLimit, Recorded,
-    TrafficControl,
+    TrafficControl, by_program,
 };
 
 use crate::policy::LEAST_RATE;
 
 use super::{Adopted, By, Interface, Switch, Unknown, Way, is_deep_as_proxmoxs};
 
-/// Where filters for what comes in are, of `ingress` and of `clsact` (TC_H_MIN_INGRESS).
-const PLACES: [Handle; 2] = [Handle::AT_INGRESS, Handle(0xffff_fff2)];
+/// Where filters for what comes in are, of `ingress` and of `clsact`.
+const PLACES: [Handle; 2] = [Handle::AT_INGRESS, Handle::CLSACT_INGRESS];
 /// Priority that the kernel gives the first filter for which nobody names one (`tcf_auto_prio` of
 /// net/sched/cls_api.c).
 const AUTOMATIC: u16 = 0xc000;
@@ -39,6 +39,11 @@ pub(super) fn look(
         .iter()
         .filter(|filter| PLACES.contains(&filter.parent) && !is_ours(filter, host))
         .collect();
+    if let Some(filter) = filters.iter().find(|filter| filter.kind == "bpf") {
+        let who = by_program(filter.program.as_deref());
+        let priority = filter.priority;
+        return Some(Err(Unknown::Program { who, priority }));
+    }
     match filters[..] {
         // An empty one limits nothing.
         [] => None,

@@ -38,6 +38,7 @@ fn filter(kind: &str, priority: u16, action: Action) -> Filter {
         protocol: ALL,
         takes_all: true,
         actions: vec![action],
+        program: None,
         raw: vec![1],
     }
 }
@@ -190,6 +191,41 @@ fn what_is_no_limit_of_all_frames_is_not_guessed() {
         ..policed(good())
     };
     assert_eq!(at(None, empty), Found::default());
+}
+
+#[test]
+fn a_program_beside_which_no_limit_can_be_is_named() {
+    let at_clsact = |program: Option<&str>, parent| {
+        let clsact = qdisc("clsact", Handle::AT_INGRESS, Handle::INGRESS, None);
+        let bpf = Filter {
+            parent,
+            takes_all: false,
+            actions: Vec::new(),
+            program: program.map(str::to_owned),
+            ..filter("bpf", 1, Action::Other(String::new()))
+        };
+        let control = TrafficControl {
+            qdiscs: vec![clsact],
+            filters: vec![bpf],
+            ..TrafficControl::default()
+        };
+        at(None, control).sends.map(|what| what.unwrap_err())
+    };
+    let comes_in = Handle::CLSACT_INGRESS;
+    let what = at_clsact(Some("cil_from_container"), comes_in).unwrap();
+    assert!(what.is_strange() && !what.is_at_root());
+    assert_eq!(
+        what.to_string(),
+        "Cilium (BPF program cil_from_container) decides about its frames by a filter of priority 1, and would see \
+         none behind a limit"
+    );
+    let unnamed = at_clsact(None, comes_in).unwrap().to_string();
+    assert!(unnamed.starts_with("another program decides"), "{unnamed}");
+    // One for what goes out is in nobody's way.
+    assert_eq!(
+        at_clsact(Some("cil_to_container"), Handle::CLSACT_EGRESS),
+        None
+    );
 }
 
 #[test]

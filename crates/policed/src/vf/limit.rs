@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nicety_model::knob::Knob;
+use nicety_model::traffic_control::instead_of;
 use nicety_model::{BitRate, ProblemCode};
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::openvswitch::Policing;
@@ -147,7 +148,7 @@ fn function(inventory: &Inventory, request: LimitRequest<'_>, vf: u32) -> Result
         return Err(Error::refused(
             ProblemCode::LimitRefused,
             format!("{nic}/vf{vf}: {on}, where it is limited, has somebody else's {kind} qdisc"),
-            format!("remove that first, see tc filter show dev {on} ingress"),
+            instead_of(kind, &format!("tc filter show dev {on} ingress")),
         ));
     }
     let kept = driver.minimum_kept(function.and_then(|function| function.min_mbit));
