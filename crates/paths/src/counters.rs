@@ -260,6 +260,7 @@ mod tests {
                     kind: kind.to_owned(),
                     root: true,
                     drops: Some(u64::from(drops)),
+                    ..QdiscFacts::default()
                 }],
                 ..reading("d1", Role::Inner, LinkCounters::default())
             }])

@@ -17,6 +17,7 @@ pub(crate) fn link(index: u32, name: &str) -> Link {
         loopback: name == "lo",
         master: None,
         lower: None,
+        lower_elsewhere: false,
         tx_queues: 1,
         rx_queues: 1,
         qdisc: String::new(),
