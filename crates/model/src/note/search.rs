@@ -10,6 +10,11 @@ use crate::{Fps, HardwareLatency, LossRatio};
 notes! {
     /// What the search found, and what its number is worth.
     SearchNote {
+        "N079" "token-bucket" Info Condition
+        TokenBucket { rate_fps: Fps, frames: u64 }
+            => ("A token bucket: {} or more pass at once, and then {}. The result is that rate.",
+                plural(*frames, "frame"), rate(*rate_fps)),
+
         "N080" "interrupted" Warning Problem
         Interrupted
             => ("The run was interrupted before this result was finished.") + "Continue with --resume.",
@@ -216,11 +221,6 @@ notes! {
             => ("{stopped} of {} with a little more failed because a CPU was taken away. The path may carry more.",
                 plural(*trials, "trial"))
             + "Stop other programs, give a virtual machine CPUs of its own, or repeat at a calmer time.",
-
-        "N170" "token-bucket" Info Condition
-        TokenBucket { rate_fps: Fps, frames: u64 }
-            => ("A token bucket: {} or more pass at once, and then {}. The result is that rate.",
-                plural(*frames, "frame"), rate(*rate_fps)),
     }
 }
 

@@ -95,7 +95,7 @@ fn advice_stands_behind_the_reason() {
     let note = Note::from(SearchNote::SingleVisit);
     let (reason, advice) = (
         "This result was measured once.",
-        "Use --preset robust, which makes five.",
+        "Use --preset robust, which makes several.",
     );
     assert_eq!(note.reason(), reason);
     assert_eq!(note.advice(), Some(advice));
