@@ -77,6 +77,7 @@ pub mod units;
 pub mod utc;
 pub mod verdict;
 pub mod vf;
+pub mod visible;
 pub mod waterfall;
 pub mod windows;
 

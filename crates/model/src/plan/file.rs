@@ -285,7 +285,7 @@ kind!(
             let remedy = "write a name or remove the line";
             return Err(Wrong::value("name is empty", remedy));
         }
-        if text.chars().count() > NAME_CHARS || text.chars().any(char::is_control) {
+        if text.chars().count() > NAME_CHARS || text.chars().any(crate::visible::is_hidden) {
             return Err(Wrong::value(
                 "name = {value} is too long or has control characters",
                 format!("write at most {NAME_CHARS} printable characters"),

@@ -183,7 +183,10 @@ impl PlanFile {
 fn stem(file_name: &str) -> String {
     let file = file_name.rsplit('/').next().unwrap_or_default();
     let stem = file.strip_suffix(".toml").unwrap_or(file);
-    let stem = stem.chars().filter(|c| !c.is_control()).take(NAME_CHARS);
+    let stem = stem
+        .chars()
+        .filter(|c| !crate::visible::is_hidden(*c))
+        .take(NAME_CHARS);
     let stem: String = stem.collect();
     if stem.trim().is_empty() {
         "plan".to_owned()
