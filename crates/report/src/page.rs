@@ -4,6 +4,7 @@ mod colour;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use nicety_model::visible::visible;
 
 use crate::document::table::{Of, Table as Rows};
 use crate::document::terminal::Options;
@@ -142,9 +143,9 @@ fn lines(of: &Rows, options: Options, header: bool) -> String {
     text
 }
 
-/// Without control characters, and without those that stand for colours in a table.
+/// [`visible`], and without characters that stand for colours in a table.
 pub(crate) fn clean(text: &str) -> String {
-    text.replace(|c: char| c.is_control() || colour::is_mark(c), "\u{fffd}")
+    visible(text).replace(colour::is_mark, "\u{fffd}")
 }
 
 /// Text of a value that may be absent.

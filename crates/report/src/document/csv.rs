@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use nicety_model::sock::{Family, SockTest};
+use nicety_model::visible::visible;
 use nicety_model::{Direction, FrameSize, Verdict};
 
 use super::{Cell, Table};
@@ -144,10 +145,11 @@ fn records(header: Vec<String>, rows: Vec<Vec<String>>) -> Result<String, Report
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// A field that no spreadsheet takes for a formula (OWASP, CSV Injection): names come from plans, hosts and
-/// tenants. A number keeps its sign.
+/// A field that is [`visible`], and that no spreadsheet takes for a formula (OWASP, CSV Injection): names come from
+/// plans, hosts and tenants. A number keeps its sign.
 fn inert(field: String) -> String {
-    if field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err() {
+    let field = visible(&field);
+    if field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err() {
         format!("'{field}")
     } else {
         field
@@ -198,6 +200,7 @@ mod tests {
             "-2+3",
             "@SUM(A1)",
             "\t=1",
+            "a\x1b[31m,\n",
             "-2.5",
             "+3e9",
             "a=b",
@@ -211,7 +214,8 @@ mod tests {
             "'+1+1",
             "'-2+3",
             "'@SUM(A1)",
-            "'\t=1",
+            "\u{fffd}=1",
+            "\"a\u{fffd}[31m,\u{fffd}\"",
             "-2.5",
             "+3e9",
             "a=b",

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use nicety_model::visible::is_hidden;
+
 use super::{Block, Cell, Document, Table};
 use crate::error::{ReportError, write_text};
 
@@ -163,7 +165,7 @@ fn escape(text: &str) -> String {
                 escaped.push(c);
             }
             '\n' | '\r' | '\t' => escaped.push(' '),
-            c if c.is_control() => escaped.push(char::REPLACEMENT_CHARACTER),
+            c if is_hidden(c) => escaped.push(char::REPLACEMENT_CHARACTER),
             c => escaped.push(c),
         }
     }

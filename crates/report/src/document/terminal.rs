@@ -4,6 +4,7 @@ use std::io::Write;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell as Column, CellAlignment, ColumnConstraint, ContentArrangement};
+use nicety_model::visible::visible;
 
 use super::table::Narrow;
 use super::{Badge, Block, Cell, Document, Headline, Kind, Table};
@@ -451,20 +452,6 @@ impl Shown {
         }
         built
     }
-}
-
-/// `text` without characters that would move the cursor, change colours or turn the direction
-/// of writing: names come from outside.
-fn visible(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
-                char::REPLACEMENT_CHARACTER
-            }
-            c if c.is_control() => char::REPLACEMENT_CHARACTER,
-            c => c,
-        })
-        .collect()
 }
 
 /// A report as a terminal shows it.

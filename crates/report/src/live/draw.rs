@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nicety_model::visible::visible;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::text::{Line, Span};
@@ -9,7 +10,7 @@ use ratatui_core::text::{Line, Span};
 use super::board::Board;
 use super::cpus::meters;
 use super::keys::View;
-use super::look::{Look, Tone, clean};
+use super::look::{Look, Tone};
 use super::{cells, grid, help, searched};
 
 /// Most lines for the cells, and for the CPUs.
@@ -96,7 +97,7 @@ fn head(frame: Frame<'_>, width: usize) -> Vec<Line<'static>> {
     let mut lines = match &board.now {
         Some(now) => {
             let control = if now.control { " (control)" } else { "" };
-            let name = format!("{}{control}", clean(&now.cell));
+            let name = format!("{}{control}", visible(&now.cell));
             let mut first = vec![Span::styled(name, bold)];
             if let Some((index, _)) = now.trial {
                 first.push(Span::raw(format!("  trial {index}")));
@@ -111,7 +112,7 @@ fn head(frame: Frame<'_>, width: usize) -> Vec<Line<'static>> {
                 searched::bar(now, look, width),
             ]
         }
-        None => vec![Line::styled(clean(&board.stage), bold)],
+        None => vec![Line::styled(visible(&board.stage), bold)],
     };
     lines.resize(HEAD, Line::default());
     lines
@@ -174,7 +175,7 @@ pub fn full(frame: Frame<'_>, view: &mut View, buf: &mut Buffer) {
     // A low screen is for the rows.
     if area.height >= 16 {
         let recent = board.recent.iter().take(RECENT).rev();
-        bottom.extend(recent.map(|line| Line::styled(clean(line), look.style(Tone::Dim))));
+        bottom.extend(recent.map(|line| Line::styled(visible(line), look.style(Tone::Dim))));
         bottom.extend(meters(&board.cores, width, CPUS, look));
     }
     bottom.push(status(frame, view, width));
@@ -208,7 +209,7 @@ fn status(frame: Frame<'_>, view: &View, width: usize) -> Line<'static> {
 
 /// The filter, while it is typed or used.
 pub(crate) fn filter(view: &View, look: Look) -> Option<Line<'static>> {
-    let filter = clean(&view.filter);
+    let filter = visible(&view.filter);
     match (view.typing, view.filter.is_empty()) {
         (true, _) => Some(Line::styled(
             format!("filter: {filter}_"),

@@ -1,10 +1,11 @@
 //! The cells of a run as marks.
 
 use nicety_model::Verdict;
+use nicety_model::visible::visible;
 use ratatui_core::text::{Line, Span};
 
 use super::board::{Board, Row, Square};
-use super::look::{Look, Tone, clean};
+use super::look::{Look, Tone};
 
 /// The mark of a cell.
 pub fn mark(name: &str, square: &Square, board: &Board, look: Look) -> (&'static str, Tone) {
@@ -48,7 +49,7 @@ pub fn lines(board: &Board, width: usize, most: usize, look: Look) -> Vec<Line<'
             .rows
             .iter()
             .map(|row| {
-                let path: String = clean(&row.path).chars().take(label).collect();
+                let path: String = visible(&row.path).chars().take(label).collect();
                 let mut spans = vec![Span::raw(format!("{path:<label$} "))];
                 spans.extend(marked(row));
                 Line::from(spans)

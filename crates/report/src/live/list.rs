@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use nicety_model::visible::visible;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Constraint, Rect};
 use ratatui_core::style::Modifier;
@@ -12,7 +13,7 @@ use ratatui_widgets::sparkline::Sparkline;
 use ratatui_widgets::table::{Row, Table};
 
 use super::keys::View;
-use super::look::{Look, Tone, clean};
+use super::look::{Look, Tone};
 
 /// Columns between two columns.
 const GAP: usize = 2;
@@ -47,7 +48,7 @@ impl Entry {
     /// A text.
     pub fn text(text: &str) -> Self {
         Self {
-            text: clean(text),
+            text: visible(text),
             key: Key::Text,
             tone: Tone::Plain,
         }

@@ -75,20 +75,9 @@ impl Look {
     }
 }
 
-/// `text` with its control characters made visible: names come from interfaces and plans.
-pub fn clean(text: &str) -> String {
-    let seen = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().map(seen).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_cannot_steer_the_terminal() {
-        assert_eq!(clean("a\x1b[2Jb"), "a\u{fffd}[2Jb");
-    }
 
     #[test]
     fn colours_only_where_they_are_wanted() {

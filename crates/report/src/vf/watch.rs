@@ -6,6 +6,7 @@ mod history;
 mod tests;
 
 use nicety_model::vf::{PortCounters, VfReport};
+use nicety_model::visible::visible;
 use nicety_police::explain::readable;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -16,7 +17,7 @@ use super::heading;
 use super::seen::{Seen, seen};
 use crate::live::keys::View;
 use crate::live::list::{Column, Entry, Item, Key, List};
-use crate::live::look::{Look, Tone, clean};
+use crate::live::look::{Look, Tone};
 use crate::live::{filter, help};
 use crate::number::count;
 
@@ -88,7 +89,7 @@ fn head(watch: Watch<'_>, height: u16) -> Vec<Line<'static>> {
     let scale = readable(watch.history.highest());
     let words = format!("  sent and received by owners; a full bar is {scale}");
     let mut lines = vec![Line::from(vec![
-        Span::styled(clean(watch.host), look.style(Tone::Bold)),
+        Span::styled(visible(watch.host), look.style(Tone::Bold)),
         Span::styled(words, look.style(Tone::Dim)),
     ])];
     // A low screen is for the rows.
@@ -99,8 +100,8 @@ fn head(watch: Watch<'_>, height: u16) -> Vec<Line<'static>> {
             counters.filter_map(of).sum()
         };
         let (sent, received) = (sum(|c| c.tx_bps), sum(|c| c.rx_bps));
-        let heading = clean(&heading(nic));
-        let name = clean(&nic.interface);
+        let heading = visible(&heading(nic));
+        let name = visible(&nic.interface);
         lines.push(Line::from(format!(
             "{name}: {} sent, {} received{}",
             readable(sent),
