@@ -30,7 +30,8 @@ fn places_of(runtime: Option<OsString>, run: &Path) -> Vec<PathBuf> {
     let runtime = runtime.filter(|dir| dir.is_absolute() && is_writable(dir));
     // In a user namespace of his own the user looks like root, and /run belongs to nobody he knows.
     let root = rustix::process::geteuid().is_root() && is_writable(run);
-    let user = outer_user().unwrap_or(rustix::process::geteuid().as_raw());
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let user = outer_user(&map, rustix::process::geteuid().as_raw());
     let places = [
         runtime.map(|dir| dir.join("nicety")),
         root.then(|| run.join("nicety")),
@@ -44,12 +45,19 @@ fn is_writable(dir: &Path) -> bool {
     check(dir).is_ok() && rustix::fs::access(dir, Access::WRITE_OK).is_ok()
 }
 
-/// The user's number outside of a user namespace of his own.
-fn outer_user() -> Option<u32> {
-    let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
-    let mut words = map.split_ascii_whitespace();
-    let (inside, outside) = (words.next()?, words.next()?);
-    (inside == "0").then(|| outside.parse().ok())?
+/// The user's number outside of a user namespace of his own: each line of the map has the first number inside, the
+/// first outside and how many there are (user_namespaces(7)). A user without a line keeps his number.
+fn outer_user(map: &str, user: u32) -> u32 {
+    let outside = |line: &str| {
+        let numbers: Option<Vec<u32>> = line
+            .split_ascii_whitespace()
+            .map(|word| word.parse().ok())
+            .collect();
+        let [inside, outside, count] = numbers?.try_into().ok()?;
+        let offset = user.checked_sub(inside).filter(|offset| *offset < count)?;
+        outside.checked_add(offset)
+    };
+    map.lines().find_map(outside).unwrap_or(user)
 }
 
 /// Makes a directory with this mode where it is missing, and those above it.
@@ -80,7 +88,12 @@ pub fn check(dir: &Path) -> io::Result<()> {
 
 /// Why somebody else may have written a file or directory; `None` when only this user can.
 pub fn not_only_ours(of: &Metadata) -> Option<&'static str> {
-    if of.uid() != rustix::process::geteuid().as_raw() {
+    not_only_of(of, rustix::process::geteuid().as_raw())
+}
+
+/// The same of another user.
+pub fn not_only_of(of: &Metadata, user: u32) -> Option<&'static str> {
+    if of.uid() != user {
         return Some("belongs to another user");
     }
     (of.mode() & 0o022 != 0).then_some("can be written by others")
@@ -121,6 +134,21 @@ mod tests {
         make(&theirs, 0o700).unwrap();
         if rustix::process::geteuid().is_root() && chown(&theirs, Some(65534), None).is_ok() {
             refused(&theirs, "belongs to another user");
+        }
+    }
+
+    #[test]
+    fn users_have_directories_of_their_own() {
+        let initial = "         0          0 4294967295\n";
+        let numbers = [0, 1000, 64999, 65534];
+        assert_eq!(numbers.map(|user| outer_user(initial, user)), numbers);
+        // Root of a namespace of the user 1000, and of a container with more users.
+        assert_eq!(outer_user("0 1000 1\n", 0), 1000);
+        let container = "0 100000 65536\n65536 300000 10\n";
+        assert_eq!(outer_user(container, 1000), 101_000);
+        assert_eq!(outer_user(container, 65537), 300_001);
+        for odd in ["", "0 1000\n", "x y z\n", "5 1000 1\n", "0 4294967295 9\n"] {
+            assert_eq!(outer_user(odd, 3), 3, "{odd}");
         }
     }
 
