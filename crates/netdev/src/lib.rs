@@ -25,6 +25,7 @@ pub mod phc;
 pub mod pid_namespace;
 pub mod policer;
 pub mod privilege;
+pub mod program;
 pub mod qdisc;
 mod raw;
 pub mod route;

@@ -144,6 +144,11 @@ fn effective() -> Result<u64, PrivilegeError> {
         .ok_or(PrivilegeError::Status { field: "CapEff" })
 }
 
+/// Root, and all users are who they seem to be (user_namespaces(7)).
+pub fn is_host_root() -> bool {
+    rustix::process::geteuid().is_root() && read(UID_MAP).is_ok_and(|map| initial(&map))
+}
+
 /// Only the initial user namespace maps every id to itself (kernel/user.c, init_user_ns).
 fn initial(uid_map: &str) -> bool {
     uid_map.split_whitespace().eq(["0", "0", "4294967295"])

@@ -3,11 +3,12 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use nicety_model::BitRate;
 
 use crate::net_error::NetError;
+use crate::program;
 
 /// Types of interface that the daemon polices where the guest's frames come in
 /// (lib/netdev-dpdk.c, `netdev_dpdk_vhost_rxq_recv`). What it does at other types is another
@@ -88,12 +89,15 @@ impl Policing {
         port: &str,
         words: &[&str],
     ) -> Result<String, NetError> {
-        let run = Command::new(PROGRAM)
-            .env("OVS_RUNDIR", &self.dir)
-            .arg(PATIENCE)
-            .args(words)
-            .stdin(Stdio::null())
-            .output();
+        let run = program::command(PROGRAM).map_err(io::Error::from);
+        let run = run.and_then(|mut command| {
+            command
+                .env("OVS_RUNDIR", &self.dir)
+                .arg(PATIENCE)
+                .args(words)
+                .stdin(Stdio::null())
+                .output()
+        });
         let output =
             run.map_err(|e| NetError::new(operation, format!("{port} by {PROGRAM}"), e))?;
         said(&output).map_err(|why| failed(operation, port, &why))

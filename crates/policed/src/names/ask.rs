@@ -12,13 +12,14 @@ use nicety_host::regular;
 use nicety_netdev::link::Links;
 use nicety_netdev::net_error::NetError;
 use nicety_netdev::netns::NetNs;
+use nicety_netdev::program::distrust;
 use nicety_netdev::vf::Places;
 use nicety_police::names::{
     Absent, Attachment, Device, Domain, Found, Host, Interface, Kind, Listed, Name, PciAddress,
     Resolution, Source, Switch,
 };
 
-use super::program::{Program, Unanswered, distrust};
+use super::program::{Program, Unanswered};
 
 /// How long a program is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);

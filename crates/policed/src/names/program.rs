@@ -1,20 +1,18 @@
 //! Programs of others that are asked: no shell, an absolute path, a time limit, a bound on what they say.
 
-use std::fs::Metadata;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use nicety_host::child;
+use nicety_model::visible::is_hidden;
+use nicety_netdev::program::{self, NotRun};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Where programs of Debian are.
-const PLACES: [&str; 4] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin"];
 /// What is kept of complaints.
 const MOST_SAID: usize = 64 << 10;
 
@@ -98,13 +96,9 @@ impl Program {
     pub fn ask(self, arguments: &[&str]) -> Result<String, Unanswered> {
         let program = self.name;
         let io = |source| Unanswered::Io { program, source };
-        let mut command = Command::new(self.find()?);
+        let mut command = program::command(program).map_err(|error| self.not_run(error))?;
         command
             .args(arguments)
-            .env_clear()
-            .env("LC_ALL", "C")
-            .env("PATH", PLACES.join(":"))
-            .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -117,38 +111,13 @@ impl Program {
         Asked { child }.answer(self)
     }
 
-    /// Where it is. Root runs nothing that others may have written.
-    fn find(self) -> Result<PathBuf, Unanswered> {
-        let mut places = PLACES.iter().map(|place| Path::new(place).join(self.name));
+    fn not_run(self, error: NotRun) -> Unanswered {
         let (program, package) = (self.name, self.package);
-        let missing = Unanswered::Missing { program, package };
-        let path = places.find(|path| path.is_file()).ok_or(missing)?;
-        let io = |source| Unanswered::Io { program, source };
-        let path = path.canonicalize().map_err(io)?;
-        for above in path.ancestors() {
-            let of = above.metadata().map_err(io)?;
-            if let Some(why) = distrust(&of) {
-                let path = above.to_owned();
-                return Err(Unanswered::Untrusted { path, why });
-            }
+        match error {
+            NotRun::Missing(_) => Unanswered::Missing { program, package },
+            NotRun::Untrusted { path, why } => Unanswered::Untrusted { path, why },
+            NotRun::Io(source) => Unanswered::Io { program, source },
         }
-        Ok(path)
-    }
-}
-
-/// Why root should not believe a file; none when only root could have written it. Others than root believe what they
-/// may read: they have no more rights than who wrote it for them.
-pub fn distrust(of: &Metadata) -> Option<&'static str> {
-    if !crate::state::is_host_root() {
-        return None;
-    }
-    // A sticky directory lets others add files, and not replace these.
-    let sticky = of.is_dir() && of.mode() & 0o1000 != 0;
-    match (of.uid(), of.mode() & 0o022) {
-        (0, 0) => None,
-        (0, _) if sticky => None,
-        (0, _) => Some("can be written by others than root"),
-        _ => Some("belongs to another user than root"),
     }
 }
 
@@ -263,7 +232,7 @@ fn last_line(bytes: &[u8], program: &str) -> Option<String> {
     let last = named
         .and_then(|last| last.strip_prefix(": "))
         .unwrap_or(last);
-    let clean = last.chars().filter(|c| !c.is_control()).take(200);
+    let clean = last.chars().filter(|c| !is_hidden(*c)).take(200);
     Some(clean.collect())
 }
 
@@ -307,29 +276,5 @@ mod tests {
         };
         let said = missing.ask(&[]).unwrap_err().to_string();
         assert_eq!(said, "no-such-program is not installed; install nothing");
-    }
-
-    #[test]
-    fn root_believes_only_what_root_alone_may_write() {
-        use std::fs::{Permissions, set_permissions};
-        use std::os::unix::fs::{PermissionsExt, chown};
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("file");
-        std::fs::write(&file, "").unwrap();
-        let judge = |mode| {
-            set_permissions(&file, Permissions::from_mode(mode)).unwrap();
-            distrust(&file.metadata().unwrap())
-        };
-        if !crate::state::is_host_root() {
-            assert_eq!(judge(0o666), None);
-            return;
-        }
-        assert_eq!(judge(0o640), None);
-        assert_eq!(judge(0o660), Some("can be written by others than root"));
-        assert_eq!(judge(0o602), Some("can be written by others than root"));
-        assert_eq!(distrust(&Path::new("/tmp").metadata().unwrap()), None);
-        if chown(&file, Some(65534), None).is_ok() {
-            assert_eq!(judge(0o600), Some("belongs to another user than root"));
-        }
     }
 }
