@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use nicety_model::journal::{Event, Journal};
-use nicety_netdev::runtime_dir::not_only_ours;
+use nicety_netdev::runtime_dir::{not_only_of, not_only_ours};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::time::ClockId;
 
@@ -63,6 +63,7 @@ pub enum JournalError {
 pub struct StateDir {
     path: PathBuf,
     dir: Arc<OwnedFd>,
+    owner: u32,
 }
 
 /// What a state directory holds.
@@ -98,17 +99,57 @@ impl StateDir {
             source,
         };
         make(path).map_err(error)?;
+        let state = Self::opened(path).map_err(error)?;
+        let of = state.metadata()?;
+        state.trusted(&state.path, not_only_ours(&of))?;
+        Ok(state)
+    }
+
+    /// Uses a directory for reading, this user's or another one's; `None` where there is none. Nobody but its
+    /// [owner](Self::owner) may be able to write there.
+    ///
+    /// # Errors
+    /// [`JournalError::NotOurs`], [`JournalError::Io`].
+    pub fn find(path: &Path) -> Result<Option<Self>, JournalError> {
+        let state = match Self::opened(path) {
+            Ok(state) => state,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(JournalError::Io {
+                    operation: "open",
+                    path: path.to_owned(),
+                    source,
+                });
+            }
+        };
+        let of = state.metadata()?;
+        state.trusted(&state.path, not_only_of(&of, state.owner))?;
+        Ok(Some(state))
+    }
+
+    fn opened(path: &Path) -> io::Result<Self> {
         // A guard of this directory lives on when the terminal's folder is gone.
-        let path = path.canonicalize().map_err(error)?;
+        let path = path.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let dir =
-            rustix::fs::open(&path, flags, Mode::empty()).map_err(|source| error(source.into()))?;
-        let dir = File::from(dir);
-        trusted(&path, &dir)?;
-        Ok(Self {
-            path,
-            dir: Arc::new(dir.into()),
-        })
+        let dir = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
+        let owner = dir.metadata()?.uid();
+        let dir = Arc::new(dir.into());
+        Ok(Self { path, dir, owner })
+    }
+
+    fn metadata(&self) -> Result<std::fs::Metadata, JournalError> {
+        let of = self.dir.try_clone().map(File::from);
+        of.and_then(|dir| dir.metadata())
+            .map_err(|source| JournalError::Io {
+                operation: "look at",
+                path: self.path.clone(),
+                source,
+            })
+    }
+
+    /// The user whose directory it is.
+    pub fn owner(&self) -> u32 {
+        self.owner
     }
 
     /// The absolute path.
@@ -194,20 +235,44 @@ impl StateDir {
     /// # Errors
     /// [`JournalError::Io`], [`JournalError::NotOurs`], [`JournalError::Malformed`].
     pub fn read(&self, id: u32) -> Result<Journal, JournalError> {
-        let path = self.path.join(file_name(id));
+        let name = file_name(id);
+        let path = self.path.join(&name);
+        let bytes = self.bytes(&name, LARGEST)?;
+        let bytes = bytes.ok_or_else(|| JournalError::Io {
+            operation: "read",
+            path: path.clone(),
+            source: rustix::io::Errno::NOENT.into(),
+        })?;
+        // Bytes that are no text are no event either; the parser names their line.
+        Journal::parse(&String::from_utf8_lossy(&bytes))
+            .map_err(|line| JournalError::Malformed { path, line })
+    }
+
+    /// Bytes of a file of the directory, at most `largest`; `None` where it is missing. It is a regular file that only
+    /// the owner of the directory can have written, or not read.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`], [`JournalError::NotOurs`].
+    pub fn bytes(&self, name: &str, largest: u64) -> Result<Option<Vec<u8>>, JournalError> {
+        let path = self.path.join(name);
         let error = |source| JournalError::Io {
             operation: "read",
             path: path.clone(),
             source,
         };
-        let file = self
-            .file(&file_name(id), OFlags::RDONLY | OFlags::NONBLOCK)
-            .map_err(error)?;
-        trusted(&path, &file)?;
-        let bytes = read_opened(file, LARGEST).map_err(error)?;
-        // Bytes that are no text are no event either; the parser names their line.
-        Journal::parse(&String::from_utf8_lossy(&bytes))
-            .map_err(|line| JournalError::Malformed { path, line })
+        let file = match self.file(name, OFlags::RDONLY | OFlags::NONBLOCK) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(error(source)),
+        };
+        let of = file.metadata().map_err(error)?;
+        self.trusted(&path, not_only_of(&of, self.owner))?;
+        read_opened(file, largest).map(Some).map_err(error)
+    }
+
+    fn trusted(&self, path: &Path, doubt: Option<&'static str>) -> Result<(), JournalError> {
+        let path = path.to_owned();
+        doubt.map_or(Ok(()), |why| Err(JournalError::NotOurs { path, why }))
     }
 
     /// Every journal that can be read, by number, and what is wrong with the others: one that a newer
@@ -306,22 +371,6 @@ fn make(path: &Path) -> io::Result<()> {
 
 fn file_name(id: u32) -> String {
     format!("txn-{id:04}.jsonl")
-}
-
-/// Whether nobody but this user can have written an open file or directory.
-fn trusted(path: &Path, file: &File) -> Result<(), JournalError> {
-    let of = file.metadata().map_err(|source| JournalError::Io {
-        operation: "look at",
-        path: path.to_owned(),
-        source,
-    })?;
-    match not_only_ours(&of) {
-        None => Ok(()),
-        Some(why) => Err(JournalError::NotOurs {
-            path: path.to_owned(),
-            why,
-        }),
-    }
 }
 
 impl JournalFile {
@@ -429,6 +478,44 @@ mod tests {
         std::fs::create_dir(dir.path().join("moved")).unwrap();
         state.create(7).unwrap();
         assert!(dir.path().join("away").join(file_name(7)).exists());
+    }
+
+    #[test]
+    fn state_is_read_from_regular_files_of_the_owner_alone_as_any_user() {
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("theirs");
+        assert!(StateDir::find(&place).unwrap().is_none());
+        assert!(!place.exists());
+        std::fs::create_dir(&place).unwrap();
+        let open_to_all = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(&place, open_to_all.clone()).unwrap();
+        StateDir::find(&place).unwrap_err();
+        std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let root = rustix::process::geteuid().is_root();
+        let other = root && chown(&place, Some(65534), None).is_ok();
+        let state = StateDir::find(&place).unwrap().unwrap();
+        assert_eq!(state.owner() != rustix::process::geteuid().as_raw(), other);
+
+        assert!(state.bytes("state", 9).unwrap().is_none());
+        std::fs::write(place.join("state"), "0123456789").unwrap();
+        if other {
+            // A file that is this user's is not the owner's.
+            state.bytes("state", 10).unwrap_err();
+            chown(place.join("state"), Some(65534), None).unwrap();
+        }
+        assert_eq!(state.bytes("state", 10).unwrap().unwrap(), b"0123456789");
+        state.bytes("state", 9).unwrap_err();
+        symlink("state", place.join("link")).unwrap();
+        symlink("/dev/zero", place.join("zero")).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        let mode = Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, place.join("fifo"), fifo, mode, 0).unwrap();
+        for name in ["link", "zero", "fifo"] {
+            state.bytes(name, 10).unwrap_err();
+        }
+        std::fs::set_permissions(place.join("state"), open_to_all).unwrap();
+        state.bytes("state", 10).unwrap_err();
     }
 
     #[test]

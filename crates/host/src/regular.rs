@@ -1,6 +1,6 @@
 //! Regular files that others may have named or made: none is waited for, and none is larger than expected.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -28,6 +28,48 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// As [`open`], and those of [`read_at_most`].
 pub fn read(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
     read_at_most(open(path)?, largest)
+}
+
+/// Text of a regular file, at most `largest` bytes.
+///
+/// # Errors
+/// As [`read`], and [`io::ErrorKind::InvalidData`] when it is not UTF-8.
+pub fn text(path: &Path, largest: u64) -> io::Result<String> {
+    let invalid = |_| {
+        let what = "stream did not contain valid UTF-8";
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    };
+    String::from_utf8(read(path, largest)?).map_err(invalid)
+}
+
+/// Opens a regular file for appending, made where it is missing. No link is followed: in a directory of others it may
+/// lead to a file of the caller's.
+///
+/// # Errors
+/// As [`open`].
+pub fn append(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut options = OpenOptions::new();
+    options
+        .create(true)
+        .append(true)
+        .custom_flags(flags.bits() as i32);
+    let file = options.open(path)?;
+    check(&file)?;
+    Ok(file)
+}
+
+/// Makes a file with this mode in the place of what has its name now. No link is followed.
+///
+/// # Errors
+/// Those of unlink(2) and open(2).
+pub fn create(path: &Path, mode: u32) -> io::Result<File> {
+    match remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode).open(path)
 }
 
 /// Bytes of a regular file that is already open, at most `largest`.
@@ -72,6 +114,7 @@ fn check(file: &File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::os::unix::fs::symlink;
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -98,6 +141,22 @@ mod tests {
         }
         let missing = read(&at("missing"), 10).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_link_is_not_written_through() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("theirs"), "kept").unwrap();
+        symlink("theirs", at("link")).unwrap();
+        append(&at("link")).unwrap_err();
+        create(&at("link"), 0o600)
+            .unwrap()
+            .write_all(b"new")
+            .unwrap();
+        append(&at("link")).unwrap().write_all(b" end").unwrap();
+        assert_eq!(text(&at("theirs"), 9).unwrap(), "kept");
+        assert_eq!(text(&at("link"), 9).unwrap(), "new end");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::source::Source;
 use crate::archive::Archive;
-use crate::regular::read_at_most;
+use crate::regular;
 
 /// Largest file that is read, in bytes: a hundred times that of a large host.
 const LARGEST: u64 = 512 << 20;
@@ -114,9 +114,7 @@ impl Source {
             path: file.to_owned(),
             why,
         };
-        // May be a pipe: its path is the caller's own.
-        let read = std::fs::File::open(file).and_then(|file| read_at_most(file, largest));
-        let bytes = read.map_err(|source| match source.kind() {
+        let bytes = regular::read(file, largest).map_err(|source| match source.kind() {
             io::ErrorKind::FileTooLarge => malformed(source.to_string()),
             _ => CaptureError::Io {
                 operation: "read",

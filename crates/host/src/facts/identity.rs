@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nicety_model::run::Naming;
+use nicety_model::visible::visible;
 use serde::{Deserialize, Serialize};
 
 use super::source::Source;
@@ -81,11 +82,8 @@ impl Source {
 /// A name as it may be shown; none where it names nobody.
 pub(crate) fn name(text: &str) -> Option<String> {
     let text = text.trim();
-    let shown: String = text
-        .chars()
-        .take(LONGEST)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
+    let shown: String = text.chars().take(LONGEST).collect();
+    let shown = visible(&shown);
     (!shown.is_empty() && !NOBODY.contains(&shown.as_str())).then_some(shown)
 }
 
