@@ -55,7 +55,9 @@ fn is_id(text: &str) -> bool {
 }
 
 fn usable(name: &str) -> Option<&str> {
-    let fits = !name.is_empty() && name.len() <= LONGEST && !name.chars().any(char::is_control);
+    let fits = !name.is_empty()
+        && name.len() <= LONGEST
+        && !name.chars().any(nicety_model::visible::is_hidden);
     fits.then_some(name)
 }
 

@@ -161,7 +161,7 @@ impl FromStr for Name {
         if text.len() > LONGEST {
             return Err(error("it is too long"));
         }
-        if text.chars().any(char::is_control) {
+        if text.chars().any(nicety_model::visible::is_hidden) {
             return Err(error("it contains a line end or another control character"));
         }
         let rest = text.get(begin.len()..).unwrap_or_default();

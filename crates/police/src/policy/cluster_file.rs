@@ -64,7 +64,8 @@ integers! {
 /// Checks a text: short, printable, of one line.
 fn printable(raw: Raw<'_>, longest: usize, wanted: &str) -> Result<String, Wrong> {
     let text = raw.text()?;
-    let fits = (1..=longest).contains(&text.len()) && !text.chars().any(char::is_control);
+    let fits =
+        (1..=longest).contains(&text.len()) && !text.chars().any(nicety_model::visible::is_hidden);
     fits.then(|| text.to_owned()).ok_or_else(|| {
         Wrong::value(
             "{key} = {value} is empty, too long or not printable",

@@ -148,7 +148,7 @@ kind!(Name, "a name in quotes, as in name = \"blue\"", |raw| {
     let text = raw.text()?;
     let fits = !text.trim().is_empty()
         && text.chars().count() <= NAME_CHARS
-        && !text.chars().any(char::is_control);
+        && !text.chars().any(nicety_model::visible::is_hidden);
     fits.then(|| Self(text.to_owned())).ok_or_else(|| {
         let remedy = format!("write 1 to {NAME_CHARS} printable characters");
         Wrong::value("name = {value} is not a name", remedy)
