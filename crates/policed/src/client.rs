@@ -1,6 +1,6 @@
 //! What others ask of the daemon: its state, as it has written it down, and to take its policy anew.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nicety_host::journal::since_boot;
@@ -23,6 +23,8 @@ const OLD: f64 = 5.0;
 pub struct Read {
     /// As it was written.
     pub state: State,
+    /// The user who wrote it.
+    owner: u32,
     /// How old it is in seconds, where that is so old that the daemon does not get on.
     pub old_s: Option<f64>,
 }
@@ -32,35 +34,45 @@ pub struct Read {
 /// # Errors
 /// When there is none, or it cannot be read.
 pub fn read(directory: &Path) -> Result<Read, Error> {
-    let file = state::file(directory);
     let none = || Error::NotRunning(directory.to_owned());
-    let text = match std::fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(none()),
-        Err(source) => return Err(Error::StateUnreadable { file, source }),
-    };
-    let state: State =
-        serde_json::from_str(&text).map_err(|source| Error::StateDamaged { file, source })?;
+    let (state, owner) = written(directory)?.ok_or_else(none)?;
     let age = since_boot().as_secs_f64() - state.written_s;
-    if !state::lives(&state) || age < 0.0 {
+    if !state::lives(&state, owner) || age < 0.0 {
         return Err(none());
     }
     let old = age > OLD * state.period_s.max(1.0);
     Ok(Read {
         state,
+        owner,
         old_s: old.then_some(age),
     })
+}
+
+/// What stands in a directory, and whose that is.
+fn written(directory: &Path) -> Result<Option<(State, u32)>, Error> {
+    let Some((bytes, owner)) = state::read(directory, state::STATE)? else {
+        return Ok(None);
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(state) => Ok(Some((state, owner))),
+        Err(source) => {
+            let file = state::file(directory);
+            Err(Error::StateDamaged { file, source })
+        }
+    }
 }
 
 /// The state of the daemon that runs in a network namespace, with the directory that it has announced or
 /// the `usual` one; none when there is none, or only others may read it.
 pub fn read_quietly(usual: Option<&Path>, netns: u64) -> Option<State> {
     let places = [state::announced(netns), usual.map(Path::to_owned)];
-    let read = |place: PathBuf| -> Option<State> {
-        serde_json::from_slice(&std::fs::read(state::file(&place)).ok()?).ok()
-    };
-    let mut states = places.into_iter().flatten().filter_map(read);
-    states.find(|state| state.netns == netns && state::lives(state))
+    let mut states = places
+        .into_iter()
+        .flatten()
+        .filter_map(|place| written(&place).ok()?);
+    let (state, _) =
+        states.find(|(state, owner)| state.netns == netns && state::lives(state, *owner))?;
+    Some(state)
 }
 
 /// Whether a daemon in this network namespace sets the limit of a port, which is now `limit`. Where what
@@ -129,17 +141,18 @@ fn known(state: &State) -> String {
 /// # Errors
 /// When it cannot be asked.
 pub fn poke(directory: &Path) -> Result<bool, Error> {
-    let state = read(directory)?.state;
+    let daemon = read(directory)?;
     // One that does not tell names does not know the signal, which would end it.
-    if state.names.is_none() {
+    if daemon.state.names.is_none() {
         return Ok(false);
     }
-    signal(&state, Signal::USR2)?;
+    signal(&daemon, Signal::USR2)?;
     Ok(true)
 }
 
 /// Sends a signal to the daemon that wrote a state, and to nobody who has its number now.
-fn signal(state: &State, signal: Signal) -> Result<(), Error> {
+fn signal(daemon: &Read, signal: Signal) -> Result<(), Error> {
+    let state = &daemon.state;
     let pid = i32::try_from(state.pid).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or(Error::NotAsked(NotAsked::NoProcess))?;
     let refused = |source| {
@@ -148,7 +161,7 @@ fn signal(state: &State, signal: Signal) -> Result<(), Error> {
     };
     let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(refused)?;
     // From here on the number is nobody else's.
-    if !state::lives(state) {
+    if !state::lives(state, daemon.owner) {
         return Err(Error::NotAsked(NotAsked::Ended));
     }
     pidfd_send_signal(&handle, signal).map_err(refused)
@@ -159,8 +172,9 @@ fn signal(state: &State, signal: Signal) -> Result<(), Error> {
 /// # Errors
 /// When it cannot be asked, or does not answer.
 pub fn reload(directory: &Path) -> Result<ReloadReport, Error> {
-    let before = read(directory)?.state;
-    signal(&before, Signal::USR1)?;
+    let daemon = read(directory)?;
+    signal(&daemon, Signal::USR1)?;
+    let before = daemon.state;
     let patience = Duration::from_secs_f64(10.0 + OLD * before.period_s.clamp(0.0, 3600.0));
     let begin = Instant::now();
     let count = |state: &State| state.reloads.taken + state.reloads.refused;

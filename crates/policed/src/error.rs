@@ -140,14 +140,6 @@ pub enum Error {
         .0.display()
     )]
     NotRunning(PathBuf),
-    /// The state cannot be read.
-    #[error("cannot read {}: {source}", file.display())]
-    StateUnreadable {
-        /// Its file.
-        file: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// The state is no state.
     #[error("{} is damaged: {source}", file.display())]
     StateDamaged {
@@ -219,7 +211,6 @@ impl Coded for Error {
             | Self::Report(_)
             | Self::Socket { .. }
             | Self::Claim { .. }
-            | Self::StateUnreadable { .. }
             | Self::StateDamaged { .. }
             | Self::RecordWriter => ProblemCode::StorageRefuses,
         }

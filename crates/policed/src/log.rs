@@ -9,6 +9,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::Arc;
 
+use nicety_model::visible::escaped;
 use nicety_police::event::Event;
 
 const SOCKET: &str = "/run/systemd/journal/socket";
@@ -66,7 +67,7 @@ fn fields(event: &Event, name: &str) -> Vec<u8> {
     let (rate, limit) = event.rates();
     let (rate, limit) = (number(rate), number(limit));
     let priority = (event.priority() as u8).to_string();
-    let message = event.to_string();
+    let message = escaped(&event.to_string());
     for (name, value) in [
         ("MESSAGE", Some(message.as_str())),
         ("PRIORITY", Some(priority.as_str())),
@@ -111,7 +112,7 @@ mod tests {
         let path = dir.path().join("socket");
         let journal = UnixDatagram::bind(&path).unwrap();
         let event = Event::Port {
-            port: "tap0".to_owned(),
+            port: "tap0\x1b[2J".to_owned(),
             interface: None,
             tenant: Some("two\nlines".to_owned()),
             event: PortEvent::NotEnforced {
@@ -123,8 +124,8 @@ mod tests {
         open(&path).unwrap().send(&sent).unwrap();
         let mut buffer = [0; 1024];
         let count = journal.recv(&mut buffer).unwrap();
-        let wanted = b"MESSAGE=port tap0: limit not enforced\nPRIORITY=4\n\
-            SYSLOG_IDENTIFIER=nicety\nNICETY_EVENT=not-enforced\nNICETY_PORT=tap0\n\
+        let wanted = b"MESSAGE=port tap0\\u{1b}[2J: limit not enforced\nPRIORITY=4\n\
+            SYSLOG_IDENTIFIER=nicety\nNICETY_EVENT=not-enforced\nNICETY_PORT=tap0\x1b[2J\n\
             NICETY_TENANT\n\x09\0\0\0\0\0\0\0two\nlines\nNICETY_LIMIT_BPS=500000000\n";
         assert_eq!(&buffer[..count], &wanted[..]);
     }

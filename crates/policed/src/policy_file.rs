@@ -1,7 +1,9 @@
 //! The file of a policy.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
+use nicety_host::regular;
 use nicety_police::Policy;
 
 use crate::Error;
@@ -30,19 +32,16 @@ impl PolicyFile {
             file: path.to_owned(),
             source,
         };
-        let of = std::fs::metadata(path).map_err(unreadable)?;
-        let refuse = |what: String| {
-            let file = path.to_owned();
-            Err(Error::NoPolicy { file, what })
+        let refuse = |what: String| Error::NoPolicy {
+            file: path.to_owned(),
+            what,
         };
-        if !of.is_file() {
-            // Something else may never end, and is not there again for a reload.
-            return refuse("no file".to_owned());
-        }
-        if of.len() > LARGEST {
-            return refuse(format!("{} bytes", of.len()));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = regular::text(path, LARGEST).map_err(|source| match source.kind() {
+            // It may never end, and is not there again for a reload.
+            ErrorKind::InvalidInput => refuse("no file".to_owned()),
+            ErrorKind::FileTooLarge => refuse(source.to_string()),
+            _ => unreadable(source),
+        })?;
         let file = path.display().to_string();
         let policy = Policy::parse(&file, &text)?;
         Ok(Self { policy, text, file })

@@ -19,11 +19,10 @@ pub struct SoftLimits {
 }
 
 impl SoftLimits {
-    /// Reads them; a file that is missing or damaged holds none.
+    /// Reads them; a file that is missing, damaged or another user's holds none.
     pub fn open(directory: &Path, log: &Log) -> Self {
         let path = directory.join("soft.json");
-        let text = std::fs::read(&path).unwrap_or_default();
-        let limits = serde_json::from_slice(&text).unwrap_or_default();
+        let limits = state::read_own(&path).unwrap_or_default();
         Self {
             path,
             log: log.clone(),

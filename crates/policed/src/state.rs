@@ -1,28 +1,40 @@
 //! Where the daemon keeps what it knows, and how it keeps a second one out.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nicety_host::journal::{JournalError, Lock, StateDir};
+use nicety_host::regular;
 use nicety_host::roots::ProcRoot;
 use nicety_host::tasks::TaskSample;
 use nicety_netdev::only::Only;
-use nicety_netdev::runtime_dir::not_only_ours;
+use nicety_netdev::privilege::is_host_root;
+use nicety_netdev::runtime_dir::{self, not_only_ours};
 use nicety_police::event::Event;
 use nicety_police::report::State;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::process::Uid;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::Error;
 use crate::log::Log;
 
 /// Where root's lock is.
 pub const PLACE: &str = "/run/nicety";
+/// The file that tells others what the daemon knows.
+pub const STATE: &str = "state.json";
+/// Thousands of ports have a few megabytes.
+const LARGEST: u64 = 64 << 20;
+/// PATH_MAX (limits.h).
+const LONGEST_PATH: u64 = 4096;
 /// Name of the lock and socket; the socket's is in the namespace of abstract names, which every
 /// network namespace has of its own (unix(7)).
 const NAME: &str = "nicety-police";
@@ -33,8 +45,8 @@ const NAME: &str = "nicety-police";
 pub enum Alone {
     /// A file that only root can hold.
     Lock(Only),
-    /// In a namespace of one's own there is nobody else who could take the name.
-    Name(UnixListener),
+    /// A name that others respect, unless somebody else has taken it, and a file for daemons of the same user.
+    Name(Option<UnixListener>, Option<Only>),
 }
 
 impl Alone {
@@ -65,16 +77,29 @@ impl Alone {
                 return Err(Error::Claim { what, source });
             }
         }
-        let address = SocketAddr::from_abstract_name(NAME)?;
-        match UnixListener::bind_addr(&address) {
-            Ok(socket) => Ok(Self::Name(socket)),
+        Self::without_root(&runtime_dir::place(), &name)
+    }
+
+    /// In a namespace of one's own nobody else could take the name of the socket. In the host's everybody could, which
+    /// keeps no daemon out.
+    fn without_root(place: &Path, name: &str) -> Result<Self, Error> {
+        let socket = match UnixListener::bind_addr(&SocketAddr::from_abstract_name(NAME)?) {
+            Ok(socket) => Some(socket),
+            Err(error) if error.kind() == ErrorKind::AddrInUse && !named() => None,
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                Err(another(&format!("the socket @{NAME}, see ss -xlp")))
+                return Err(another(&format!("the socket @{NAME}, see ss -xlp")));
             }
-            Err(source) => Err(Error::Claim {
-                what: format!("the socket @{NAME}"),
-                source,
-            }),
+            Err(source) => {
+                let what = format!("the socket @{NAME}");
+                return Err(Error::Claim { what, source });
+            }
+        };
+        let lock = place.join(name);
+        let what = format!("the lock {}", lock.display());
+        match Only::claim(place, name) {
+            Ok(None) => Err(another(&what)),
+            Err(source) if socket.is_none() => Err(Error::Claim { what, source }),
+            lock => Ok(Self::Name(socket, lock.ok().flatten())),
         }
     }
 
@@ -99,13 +124,6 @@ fn doubt(directory: &Path, is_host_root: bool) -> Option<String> {
     (own || is_host_root).then(|| why.to_owned())
 }
 
-/// Root, and all users are who they seem to be (user_namespaces(7)).
-pub fn is_host_root() -> bool {
-    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let words: Vec<&str> = map.split_ascii_whitespace().collect();
-    rustix::process::geteuid().is_root() && words == ["0", "0", "4294967295"]
-}
-
 /// The file that keeps a second daemon out of a network namespace.
 fn lock(netns: u64) -> PathBuf {
     Path::new(PLACE).join(format!("police-{netns}.lock"))
@@ -113,14 +131,29 @@ fn lock(netns: u64) -> PathBuf {
 
 /// The directory that a daemon in a network namespace has announced; it may have been killed since.
 pub fn announced(netns: u64) -> Option<PathBuf> {
-    let words = std::fs::read(lock(netns)).ok()?;
+    let lock = lock(netns);
+    let place = StateDir::find(lock.parent()?).ok()??;
+    let words = place
+        .bytes(lock.file_name()?.to_str()?, LONGEST_PATH)
+        .ok()??;
     (!words.is_empty()).then(|| OsString::from_vec(words).into())
 }
 
-/// Whether a daemon without a lock of root's runs in the network namespace of the calling process.
+/// Whether a daemon without a lock of root's runs in the network namespace of the calling process: this user's, or
+/// root's. Anybody else may have taken its name.
 pub fn named() -> bool {
-    let address = SocketAddr::from_abstract_name(NAME);
-    address.is_ok_and(|address| UnixStream::connect_addr(&address).is_ok())
+    holder().is_ok_and(|user| user.is_root() || user == rustix::process::geteuid())
+}
+
+/// Who has the name. One whose queue is full is not waited for.
+fn holder() -> rustix::io::Result<Uid> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(
+        &socket,
+        &SocketAddrUnix::new_abstract_name(NAME.as_bytes())?,
+    )?;
+    Ok(socket_peercred(&socket)?.uid)
 }
 
 fn another(holds: &str) -> Error {
@@ -135,9 +168,23 @@ pub fn born_ticks(pid: u32) -> Option<u64> {
     (!sample.ended).then_some(sample.start_ticks)
 }
 
-/// Whether the daemon that wrote this is there still.
-pub fn lives(state: &State) -> bool {
-    born_ticks(state.pid) == Some(state.born_ticks)
+/// Whether the daemon that wrote this is there still: a process of the user whose directory the state was in. A state
+/// that names another user's process would have that one get a signal.
+pub fn lives(state: &State, owner: u32) -> bool {
+    born_ticks(state.pid) == Some(state.born_ticks) && runs_as(state.pid, owner)
+}
+
+/// Whether a process has no other user, so that this one may send it signals (kill(2)).
+fn runs_as(pid: u32, user: u32) -> bool {
+    let status = ProcRoot::live().text(format!("{pid}/status"));
+    status.is_some_and(|status| is_of(&status, user))
+}
+
+/// Real, effective, saved and file system's (proc_pid_status(5)).
+fn is_of(status: &str, user: u32) -> bool {
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let users = users.map(|users| users.split_ascii_whitespace().map(str::parse));
+    users.is_some_and(|users| users.eq([Ok(user), Ok(user), Ok(user), Ok(user)]))
 }
 
 /// Takes the directory, made when it is missing, for as long as the lock is held: a daemon in another
@@ -156,13 +203,32 @@ pub fn take(directory: &Path) -> Result<(StateDir, Lock), Error> {
 
 /// The file that `status` and `explain` read.
 pub fn file(directory: &Path) -> PathBuf {
-    directory.join("state.json")
+    directory.join(STATE)
+}
+
+/// What a directory's owner has written down in a file there, and who that is; `None` where there is none.
+///
+/// # Errors
+/// When somebody else could have written it, or it cannot be read.
+pub fn read(directory: &Path, name: &str) -> Result<Option<(Vec<u8>, u32)>, JournalError> {
+    let Some(place) = StateDir::find(directory)? else {
+        return Ok(None);
+    };
+    let bytes = place.bytes(name, LARGEST)?;
+    Ok(bytes.map(|bytes| (bytes, place.owner())))
+}
+
+/// What this user has written down in a file of JSON; `None` where it is missing or damaged, or somebody else's.
+pub fn read_own<T: DeserializeOwned>(file: &Path) -> Option<T> {
+    let (bytes, owner) = read(file.parent()?, file.file_name()?.to_str()?).ok()??;
+    let own = owner == rustix::process::geteuid().as_raw();
+    own.then(|| serde_json::from_slice(&bytes).ok())?
 }
 
 /// Replaces a file by rename: a reader sees the old one or the new one.
 pub fn replace(file: &Path, what: &impl Serialize) -> std::io::Result<()> {
     let new = file.with_extension("json.new");
-    std::fs::write(&new, serde_json::to_vec(what)?)?;
+    regular::create(&new, 0o644)?.write_all(&serde_json::to_vec(what)?)?;
     std::fs::rename(new, file)
 }
 
@@ -172,6 +238,25 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown};
 
     use super::*;
+
+    #[test]
+    fn a_process_of_another_user_is_no_daemon_of_this_one() {
+        let status = |users: &str| format!("Name:\tnicety\nUid:\t{users}\nGid:\t0\t0\t0\t0\n");
+        assert!(is_of(&status("7\t7\t7\t7"), 7));
+        for users in [
+            "0\t0\t0\t0",
+            "7\t0\t7\t7",
+            "7\t7\t0\t7",
+            "",
+            "7\t7\t7\t7\t7",
+        ] {
+            assert!(!is_of(&status(users), 7), "{users:?}");
+        }
+        assert!(!is_of("Name:\tnicety\n", 7));
+        let own = std::process::id();
+        let user = rustix::process::geteuid().as_raw();
+        assert!(runs_as(own, user) && !runs_as(own, user + 1));
+    }
 
     #[test]
     fn an_unsafe_directory_of_the_lock_is_named_as_any_user() {

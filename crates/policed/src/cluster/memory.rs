@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use nicety_host::regular;
 use nicety_police::cluster::Remembered;
+
+use crate::state;
 
 /// Its file in the state directory.
 pub(super) fn file(directory: &Path) -> PathBuf {
@@ -13,13 +16,13 @@ pub(super) fn file(directory: &Path) -> PathBuf {
 
 /// None where there is none, or it cannot be read: then nothing is sent before somebody is heard.
 pub(super) fn read(file: &Path) -> Option<Remembered> {
-    serde_json::from_slice(&std::fs::read(file).ok()?).ok()
+    state::read_own(file)
 }
 
 /// Replaces it; on disk when this returns.
 pub(super) fn write(file: &Path, remembered: &Remembered) -> io::Result<()> {
     let new = file.with_extension("json.new");
-    let mut to = File::create(&new)?;
+    let mut to = regular::create(&new, 0o600)?;
     to.write_all(&serde_json::to_vec(remembered)?)?;
     to.sync_all()?;
     std::fs::rename(&new, file)?;
