@@ -81,6 +81,14 @@ pub enum StoreError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// No regular file, or larger than nicety writes one.
+    #[error("cannot read {}: {source}; nicety writes no such file, name another run", path.display())]
+    Odd {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        source: io::Error,
+    },
     /// A file's content is not what nicety writes.
     #[error("{}:{line}:{column}: {what}; the file was changed or damaged, remove the line or restore the file", path.display())]
     Broken {
@@ -130,6 +138,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// A file that could not be read.
+    pub(crate) fn unread(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => Self::Odd {
+                path: path.to_owned(),
+                source,
+            },
+            _ => Self::io("read", path, source),
+        }
+    }
+
     /// Sorts a failure of the kernel into the kinds a user acts on differently.
     pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
@@ -158,9 +177,10 @@ impl StoreError {
 impl Coded for StoreError {
     fn code(&self) -> ProblemCode {
         match self {
-            Self::NotEmpty { .. } | Self::NotADirectory { .. } | Self::ReportName { .. } => {
-                ProblemCode::UnusableFile
-            }
+            Self::NotEmpty { .. }
+            | Self::NotADirectory { .. }
+            | Self::ReportName { .. }
+            | Self::Odd { .. } => ProblemCode::UnusableFile,
             Self::Missing { .. } | Self::NotARun { .. } | Self::NotASoak { .. } => {
                 ProblemCode::NoRun
             }

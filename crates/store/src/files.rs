@@ -4,11 +4,15 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use nicety_host::regular;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::StoreError;
 use crate::lines::decode;
+
+/// Largest file that is read whole, in bytes. Run directories come from strangers.
+pub const LARGEST: u64 = 256 << 20;
 
 /// Makes a directory and those above it, where they are not there yet. Their names are on disk when this returns.
 ///
@@ -68,9 +72,9 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     }
 }
 
-/// Creates or truncates a file, writes it and waits for the disk.
+/// Makes a file, writes it and waits for the disk. No link is followed: the directory may be a stranger's.
 fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = regular::create(path, 0o666)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -101,10 +105,10 @@ pub(crate) fn replace_json<T: Serialize>(path: &Path, value: &T) -> Result<(), S
 
 /// Reads a file that may be absent.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match fs::read(path) {
+    match regular::read(path, LARGEST) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(StoreError::io("read", path, source)),
+        Err(source) => Err(StoreError::unread(path, source)),
     }
 }
 

@@ -38,7 +38,7 @@ mod soaked;
 pub use contents::{RunContents, RunFiles, read_files, read_run_json};
 pub use dir::RunDir;
 pub use error::StoreError;
-pub use files::make_dirs;
+pub use files::{LARGEST, make_dirs};
 pub use meta::{RunMeta, TesterLimits};
 pub use name::{new_dir, rfc3339, run_dir_name};
 pub use policed::{PolicedDir, is_policed, read_policed};

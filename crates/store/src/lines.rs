@@ -1,9 +1,10 @@
 //! Files of JSON lines: appended one line at a time, read back after any crash.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use nicety_host::regular;
 use nicety_model::note::RunNote;
 use nicety_model::{Note, SCHEMA};
 use serde::de::DeserializeOwned;
@@ -13,6 +14,10 @@ use crate::error::StoreError;
 
 /// Bytes read at a time.
 const READ: usize = 1 << 18;
+/// Longest line in bytes. A trial of thousands of streams has a few megabytes.
+const LONGEST: u64 = 64 << 20;
+/// Largest file in bytes: ten times the longest run there was.
+const LARGEST: u64 = 16 << 30;
 /// How every line of this schema begins.
 const OURS: &str = "{\"schema\":1,";
 const _: () = assert!(SCHEMA == 1, "OURS names the schema");
@@ -77,11 +82,7 @@ impl LineFile {
     /// Opens the file for appending, creating it if need be.
     pub(crate) fn open(path: PathBuf) -> Result<Self, StoreError> {
         let failed = |source| StoreError::io("open", &path, source);
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(failed)?;
+        let file = regular::append(&path).map_err(failed)?;
         let len = file.metadata().map_err(failed)?.len();
         Ok(Self { path, file, len })
     }
@@ -152,23 +153,38 @@ pub(crate) fn each<T: DeserializeOwned>(
     mut each: impl FnMut(T),
 ) -> Result<End, StoreError> {
     let mut lines = Lines::default();
-    let file = match File::open(path) {
+    let file = match regular::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(lines.end),
-        Err(source) => return Err(StoreError::io("read", path, source)),
+        Err(source) => return Err(StoreError::unread(path, source)),
     };
     let mut reader = BufReader::with_capacity(READ, file);
     let mut line = Vec::new();
+    let mut left = LARGEST;
     for number in 1.. {
-        line.clear();
-        let count = reader.read_until(b'\n', &mut line);
-        if count.map_err(|source| StoreError::io("read", path, source))? == 0 {
+        let length = next(&mut reader, &mut line, LONGEST.min(left))
+            .map_err(|source| StoreError::unread(path, source))?;
+        if length == 0 {
             break;
         }
+        left -= length;
         take(&mut lines, path, number, &line, &mut |_| ())?;
         lines.records.drain(..).for_each(&mut each);
     }
     Ok(lines.end)
+}
+
+/// Reads a line of at most `longest` bytes in the place of the last one, and returns its length; 0 at the end.
+fn next(reader: &mut impl BufRead, line: &mut Vec<u8>, longest: u64) -> io::Result<u64> {
+    line.clear();
+    let limit = longest.saturating_add(1);
+    let length = reader.by_ref().take(limit).read_until(b'\n', line)? as u64;
+    if length > longest {
+        let what = format!("a line is longer than {longest} bytes");
+        Err(io::Error::new(ErrorKind::FileTooLarge, what))
+    } else {
+        Ok(length)
+    }
 }
 
 /// As [`read`], of bytes at hand; `path` is for messages.

@@ -85,7 +85,7 @@ pub(crate) fn of_facts(
 }
 
 const PLAN: Expected = Expected {
-    too_large: |bytes| format!("is not a plan: {bytes} bytes"),
+    too_large: |error| format!("is not a plan: {error}"),
     other: |error| format!("is not a plan ({error}); make one with nicety tune plan --json"),
     newer: "was written by a newer nicety; make a new plan",
 };

@@ -1,7 +1,9 @@
 //! Small files of JSON that users and nicety leave for each other.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
+use nicety_host::regular;
 use serde::de::DeserializeOwned;
 
 use crate::TuneError;
@@ -12,7 +14,7 @@ const LARGEST: u64 = 16 << 20;
 /// What a file is expected to be, for its errors.
 pub(crate) struct Expected {
     /// Said of a file that is too large.
-    pub too_large: fn(u64) -> String,
+    pub too_large: fn(&std::io::Error) -> String,
     /// Said of other text.
     pub other: fn(&serde_json::Error) -> String,
     /// Said of a schema that is too new.
@@ -29,11 +31,10 @@ pub(crate) fn read<T: DeserializeOwned>(
         path: path.to_owned(),
         source,
     };
-    let size = std::fs::metadata(path).map_err(unread)?.len();
-    if size > LARGEST {
-        return Err(bad(path, (expected.too_large)(size)));
-    }
-    let text = std::fs::read_to_string(path).map_err(unread)?;
+    let text = regular::text(path, LARGEST).map_err(|source| match source.kind() {
+        ErrorKind::FileTooLarge => bad(path, (expected.too_large)(&source)),
+        _ => unread(source),
+    })?;
     let value: T =
         serde_json::from_str(&text).map_err(|error| bad(path, (expected.other)(&error)))?;
     if schema(&value) > nicety_model::SCHEMA {
