@@ -30,6 +30,17 @@ pub enum HistoryError {
         /// What gives it away.
         why: &'static str,
     },
+    /// A store with something in it that nicety does not make: it would be run.
+    #[error(
+        "the store {place} has the {what}, which nicety has not made; remove it there, or name another store with --store or \
+         NICETY_STORE"
+    )]
+    Strange {
+        /// The store.
+        place: String,
+        /// Kind and name.
+        what: String,
+    },
     /// Written by a newer version.
     #[error(
         "the store {place} has schema {version}, newer than {known}, the newest this version knows; use a newer nicety"
@@ -348,6 +359,7 @@ impl Coded for HistoryError {
         match self {
             Self::Missing { .. }
             | Self::NotAStore { .. }
+            | Self::Strange { .. }
             | Self::NoDatabase { .. }
             | Self::NoRun { .. } => ProblemCode::NoRun,
             Self::BadUrl { .. } | Self::BadSetting { .. } => ProblemCode::BadValue,

@@ -118,10 +118,20 @@ fn prepare(place: &Place, make: bool) -> Result<(), HistoryError> {
     let Place::File(path) = place else {
         return Ok(());
     };
-    if !make && !path.exists() {
-        return Err(HistoryError::Missing {
-            place: place.shown(),
-        });
+    match path.metadata() {
+        // SQLite would wait for a FIFO.
+        Ok(of) if !of.is_file() => {
+            return Err(HistoryError::NotAStore {
+                place: place.shown(),
+                why: "it is not a regular file",
+            });
+        }
+        Err(_) if !make && !path.exists() => {
+            return Err(HistoryError::Missing {
+                place: place.shown(),
+            });
+        }
+        _ => {}
     }
     let parent = path
         .parent()
@@ -136,13 +146,15 @@ fn prepare(place: &Place, make: bool) -> Result<(), HistoryError> {
 }
 
 /// What counts as long as a connection lasts. Without `synchronous`, a power loss brings SQLite's journal back after its
-/// commit: a run that was said to be kept would be gone (sqlite.org/pragma.html#pragma_synchronous).
+/// commit: a run that was said to be kept would be gone (sqlite.org/pragma.html#pragma_synchronous). What a file says is
+/// not trusted (sqlite.org/security.html), and only [`History::write`] changes it.
 fn settings(place: &Place, patience: Duration) -> String {
     let wait = (FOR_OTHERS * patience).as_millis().max(1);
     match place {
         Place::File(_) => {
             format!(
-                "PRAGMA busy_timeout = {wait}; PRAGMA foreign_keys = ON; PRAGMA synchronous = EXTRA"
+                "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON; \
+                 PRAGMA busy_timeout = {wait}; PRAGMA foreign_keys = ON; PRAGMA synchronous = EXTRA"
             )
         }
         Place::Server(_) => format!("SET search_path TO nicety; SET lock_timeout = {wait}"),
@@ -160,6 +172,23 @@ async fn connect(
     let settings = AssertSqlSafe(settings(place, patience));
     connection.execute(sqlx::raw_sql(settings)).await?;
     Ok(connection)
+}
+
+/// Whether a file is only read on this connection from now on.
+pub(crate) async fn query_only(
+    connection: &mut AnyConnection,
+    place: &Place,
+    on: bool,
+) -> Result<(), sqlx::Error> {
+    if let Place::File(_) = place {
+        let sql = if on {
+            "PRAGMA query_only = ON"
+        } else {
+            "PRAGMA query_only = OFF"
+        };
+        connection.execute(sql).await?;
+    }
+    Ok(())
 }
 
 /// The first connection: it waits for others that the server is busy with.
@@ -286,12 +315,14 @@ impl History {
             ),
         };
         self.retried("write to", async |connection, again| {
+            query_only(connection, &self.place, false).await?;
             let mut transaction = connection.begin_with(begin).await?;
             if let Some(lock) = lock {
                 transaction.execute(lock).await?;
             }
             let done = work(&mut transaction, again).await?;
             transaction.commit().await?;
+            query_only(connection, &self.place, true).await?;
             Ok(done)
         })
     }

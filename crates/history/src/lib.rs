@@ -8,6 +8,7 @@ mod book;
 mod columns;
 mod error;
 mod history;
+mod objects;
 mod pack;
 mod place;
 mod prune;

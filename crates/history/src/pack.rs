@@ -1,18 +1,14 @@
 //! Files as they are kept: compressed, because lines of JSON repeat their keys.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use nicety_store::RunFiles;
+use nicety_host::regular;
+use nicety_store::{LARGEST, RunFiles};
 
 use crate::error::HistoryError;
-
-/// Largest file that is given back: more is damage, not a run.
-///
-/// Whoever may write into a shared database chooses what is unpacked here.
-const LARGEST: u64 = 256 << 20;
 
 /// Compresses.
 pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
@@ -21,20 +17,10 @@ pub fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Gives back what was compressed; its checksum is checked.
+/// Gives back what was compressed; its checksum is checked. Whoever may write into a shared database chooses what is
+/// unpacked here: more than the largest file of a run is damage.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    ZlibDecoder::new(packed)
-        .take(LARGEST + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("larger than {LARGEST} bytes"),
-        ))
-    } else {
-        Ok(bytes)
-    }
+    regular::read_at_most(ZlibDecoder::new(packed), LARGEST)
 }
 
 /// The files of the run with number `id`, from what is kept of it at `place`.

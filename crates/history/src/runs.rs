@@ -10,7 +10,7 @@ use sqlx::any::AnyRow;
 use sqlx::{Executor, Row};
 
 use crate::error::HistoryError;
-use crate::history::{Fault, History};
+use crate::history::{Fault, History, query_only};
 use crate::place::Place;
 use crate::statements::{OF_CELLS, all, insert, query};
 use crate::{Added, NewRun, pack};
@@ -304,7 +304,9 @@ impl History {
         if matches!(self.place, Place::File(_)) {
             // The runs are gone already; a full disk only keeps the file as large as it was.
             let _ = self.retried("write to", async |connection, _| {
-                Ok(connection.execute("VACUUM").await?)
+                query_only(connection, &self.place, false).await?;
+                connection.execute("VACUUM").await?;
+                Ok(query_only(connection, &self.place, true).await?)
             });
         }
         Ok(())

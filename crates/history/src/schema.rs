@@ -5,7 +5,8 @@ use sqlx::Connection;
 use sqlx::{Executor, Row};
 
 use crate::error::HistoryError;
-use crate::history::Fault;
+use crate::history::{Fault, query_only};
+use crate::objects::Objects;
 use crate::place::Place;
 
 /// Each makes the next version of the tables from the one before it. They are never changed, only added.
@@ -49,42 +50,58 @@ pub async fn prepare(
 
 /// Whether there are tables at all, and whether there is one of ours. PostgreSQL's catalogs are asked themselves:
 /// to_regclass answers from a cache that may not have heard of the program that just made the schema.
-fn question(place: &Place) -> &'static str {
+const QUESTION: &str = "SELECT (SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'nicety'), \
+     (SELECT count(*) FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace \
+     WHERE nspname = 'nicety' AND relname = 'version')";
+
+async fn state(connection: &mut AnyConnection, place: &Place) -> Result<State, Fault> {
     match place {
-        Place::File(_) => {
-            "SELECT count(*), count(CASE WHEN name = 'version' THEN 1 END) FROM sqlite_schema WHERE type = 'table'"
-        }
-        Place::Server(_) => {
-            "SELECT (SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = 'nicety'), \
-             (SELECT count(*) FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace \
-             WHERE nspname = 'nicety' AND relname = 'version')"
-        }
+        Place::File(_) => of_file(connection, place).await,
+        Place::Server(_) => of_server(connection).await,
     }
 }
 
-async fn state(connection: &mut AnyConnection, place: &Place) -> Result<State, sqlx::Error> {
-    let row = sqlx::query(question(place))
-        .fetch_one(&mut *connection)
-        .await?;
+async fn of_file(connection: &mut AnyConnection, place: &Place) -> Result<State, Fault> {
+    let objects = Objects::read(connection).await?;
+    if objects.is_empty() {
+        return Ok(State::Nothing);
+    }
+    if !objects.has("version", &FILE) {
+        return Ok(State::Foreign);
+    }
+    let state = written(connection).await?;
+    // A newer version may have made what this one does not know.
+    let newer = matches!(state, State::Version(version) if version > FILE.len() as i64);
+    match objects.strange(&FILE) {
+        Some(what) if !newer => {
+            let place = place.shown();
+            Err(HistoryError::Strange { place, what }.into())
+        }
+        _ => Ok(state),
+    }
+}
+
+async fn of_server(connection: &mut AnyConnection) -> Result<State, Fault> {
+    let row = sqlx::query(QUESTION).fetch_one(&mut *connection).await?;
     match (row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?) {
         (0, _) => Ok(State::Nothing),
         (_, 0) => Ok(State::Foreign),
-        _ => {
-            let sql = "SELECT CAST(version AS BIGINT) FROM version LIMIT 1";
-            let version: Result<Option<i64>, _> = sqlx::query_scalar(sql)
-                .fetch_optional(&mut *connection)
-                .await;
-            match version {
-                // A table of the same name with other columns.
-                Err(sqlx::Error::Database(error))
-                    if ["42703", "42846", "22P02", "1"]
-                        .contains(&&*error.code().unwrap_or_default()) =>
-                {
-                    Ok(State::Foreign)
-                }
-                version => Ok(version?.map_or(State::Foreign, State::Version)),
-            }
+        _ => Ok(written(connection).await?),
+    }
+}
+
+/// What the table of the version says.
+async fn written(connection: &mut AnyConnection) -> Result<State, sqlx::Error> {
+    let sql = "SELECT CAST(version AS BIGINT) FROM version LIMIT 1";
+    let version: Result<Option<i64>, _> = sqlx::query_scalar(sql).fetch_optional(connection).await;
+    match version {
+        // A table of the same name with other columns.
+        Err(sqlx::Error::Database(error))
+            if ["42703", "42846", "22P02"].contains(&&*error.code().unwrap_or_default()) =>
+        {
+            Ok(State::Foreign)
         }
+        version => Ok(version?.map_or(State::Foreign, State::Version)),
     }
 }
 
@@ -122,6 +139,7 @@ async fn apply(
     if version(state(connection, place).await?, place, make, known)? == known {
         return Ok(());
     }
+    query_only(connection, place, false).await?;
     let begin = BEGIN[usize::from(matches!(place, Place::Server(_)))];
     let mut transaction = connection.begin_with(begin).await?;
     // Somebody else may have been faster.
@@ -131,5 +149,6 @@ async fn apply(
     }
     let update = sqlx::query("UPDATE version SET version = $1").bind(known);
     update.execute(&mut *transaction).await?;
-    Ok(transaction.commit().await?)
+    transaction.commit().await?;
+    Ok(query_only(connection, place, true).await?)
 }

@@ -59,6 +59,13 @@ fn files_of_others_are_refused_and_left_alone() {
         );
     }
     assert_eq!(fs::read(&text).unwrap(), before);
+    for odd in ["/dev/zero", dir.path().to_str().unwrap()] {
+        let refused = open(odd.as_ref(), false);
+        assert!(
+            matches!(refused, Err(HistoryError::NotAStore { .. })),
+            "{refused:?}"
+        );
+    }
     let other = dir.path().join("other.db");
     for table in ["CREATE TABLE mine (x)", "CREATE TABLE version (name)"] {
         let mut made = Session::file(&other);
@@ -69,6 +76,52 @@ fn files_of_others_are_refused_and_left_alone() {
             matches!(refused, Err(HistoryError::NotAStore { .. })),
             "{refused:?}"
         );
+    }
+}
+
+#[test]
+fn what_nicety_has_not_made_is_not_run() {
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)";
+    let trigger = "CREATE TRIGGER t AFTER INSERT ON labels BEGIN DELETE FROM runs; END";
+    for (what, made) in [
+        (
+            "view runs",
+            format!("CREATE VIEW runs AS {endless} SELECT x AS id FROM n"),
+        ),
+        (
+            "view version",
+            format!("CREATE VIEW version AS {endless} SELECT max(x) AS version FROM n"),
+        ),
+        (
+            "table runs",
+            "CREATE TABLE runs (id INTEGER, name AS (hex(zeroblob(1000000000))))".to_owned(),
+        ),
+        ("trigger t", trigger.to_owned()),
+        (
+            "index i",
+            "CREATE INDEX i ON figures (length(hex(zeroblob(mean))))".to_owned(),
+        ),
+        ("table mine", "CREATE TABLE mine (x)".to_owned()),
+    ] {
+        let (_dir, path) = place();
+        drop(open(&path, true).unwrap());
+        let mut stranger = Session::file(&path);
+        if let Some(name) = what.strip_prefix("view ").or(what.strip_prefix("table ")) {
+            stranger.run(&format!(
+                "PRAGMA foreign_keys = OFF; DROP TABLE IF EXISTS {name}"
+            ));
+        }
+        stranger.run(&made);
+        stranger.close();
+        for make in [false, true] {
+            let refused = open(&path, make).unwrap_err();
+            let expected = match &refused {
+                HistoryError::NotAStore { .. } => what == "view version",
+                HistoryError::Strange { what: found, .. } => found == what,
+                _ => false,
+            };
+            assert!(expected, "{what}: {refused}");
+        }
     }
 }
 
