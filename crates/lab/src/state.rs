@@ -3,9 +3,10 @@
 //! The directory is the ledger: it is written before QEMU is started, the path of a file in it
 //! marks QEMU's command line, and it is removed when QEMU is known to have ended.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -201,8 +202,13 @@ impl Home {
         self.make_base()?;
         let path = self.dir.with_extension("lock");
         let error = |e| QemuError::io("lock", &path, e);
-        let file = File::create(&path).map_err(error)?;
-        file.lock().map_err(error)?;
+        // Who may open a file may lock it, and others may pass root's directory (flock(2)).
+        let mut options = File::options();
+        let file = options.write(true).create(true).truncate(false).mode(0o600);
+        let file = file.open(&path).map_err(error)?;
+        file.set_permissions(Permissions::from_mode(0o600))
+            .and_then(|()| file.lock())
+            .map_err(error)?;
         Ok(file)
     }
 
@@ -397,6 +403,20 @@ mod tests {
             assert!(home.running().unwrap().is_none());
             assert_eq!(directory.exists(), !made);
         }
+    }
+
+    #[test]
+    fn nobody_else_can_hold_the_lock_as_any_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("nicety/lab"));
+        let path = home.dir().with_extension("lock");
+        let mode = || path.metadata().unwrap().permissions().mode() & 0o777;
+        drop(home.lock().unwrap());
+        assert_eq!(mode(), 0o600);
+        // As it was made before.
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        drop(home.lock().unwrap());
+        assert_eq!(mode(), 0o600);
     }
 
     #[test]
