@@ -12,6 +12,7 @@ use nicety_host::captures::{self, Found};
 use nicety_host::clock::rfc3339;
 use nicety_host::facts::{Source, SourceError, read_after};
 use nicety_model::fleet::{FleetReport, GroupBy, UnreadCapture};
+use nicety_model::visible::visible;
 
 use crate::advice::{AdviceRequest, of_facts};
 
@@ -123,10 +124,8 @@ fn why(path: &Path, error: &SourceError) -> String {
 
 /// On one line and not too long.
 fn plain(text: &str) -> String {
-    let shown = text.chars().take(LONGEST);
-    shown
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    let shown: String = text.chars().take(LONGEST).collect();
+    visible(&shown)
 }
 
 #[cfg(test)]
