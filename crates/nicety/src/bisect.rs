@@ -219,7 +219,7 @@ fn finish(
     } else {
         let why = reason.map(|why| format!(": {why}")).unwrap_or_default();
         let count = number::plural(numbers.len(), "measurement");
-        output::print(&format!("{word} after {count}{why}\n"))?;
+        output::lines(&format!("{word} after {count}{why}\n"))?;
     }
     Ok(exit)
 }

@@ -57,7 +57,7 @@ pub fn run(command: &GuestCommand) -> Result<Exit, Failure> {
         }),
         (None, Some(record)) => {
             if !json {
-                crate::output::print(&record.to_string())?;
+                crate::output::lines(&record.to_string())?;
             }
             Ok(Exit::Done)
         }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nicety_host::variable;
+use nicety_model::visible::{escaped, is_hidden};
 use nicety_report::page::Page;
 use nicety_report::{Options, Report, ReportError, markdown, rows, table};
 use serde::Serialize;
@@ -76,28 +77,15 @@ pub fn say(text: &str) {
     }
 }
 
-/// One line on standard error that is a part of the answer.
+/// One line on standard error that is a part of the answer. It stays one whatever names it quotes.
 pub fn tell(text: &str) {
     // Nobody reads a closed standard error; there is nobody left to tell.
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", escaped(text));
 }
 
-/// The error a command ends with, on one line whatever names it quotes.
+/// The error a command ends with.
 pub fn error(what: &impl std::fmt::Display) {
-    tell(&format!("nicety: {}", one_line(&what.to_string())));
-}
-
-/// Text with names of others, on one line and without what a terminal would obey.
-pub fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    for c in text.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
-    line
+    tell(&format!("nicety: {what}"));
 }
 
 /// Prints tables in the format that was asked for.
@@ -163,6 +151,11 @@ pub fn bar(length: Option<u64>, template: &str) -> ProgressBar {
 /// Writes to standard output; nobody reading is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     print_as("to standard output", text)
+}
+
+/// As [`print()`], of lines without colours. Names of others in them steer no terminal.
+pub fn lines(text: &str) -> Result<(), Failure> {
+    print(&text.replace(|c| c != '\n' && is_hidden(c), "\u{fffd}"))
 }
 
 /// As [`print()`], of text that an error names `what`.

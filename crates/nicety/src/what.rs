@@ -3,10 +3,14 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use nicety_host::regular;
 use nicety_model::plan::{Plan, PortsError};
 
 use crate::cli::what::WhatArgs;
 use crate::exit::Failure;
+
+/// Largest plan in bytes: far more than all paths there are.
+const LARGEST: u64 = 16 << 20;
 
 /// The plan that the words name; without any it is a kernel bridge.
 pub fn plan(what: &WhatArgs) -> Result<Plan, Failure> {
@@ -50,7 +54,7 @@ fn with_fix(error: &PortsError) -> String {
 
 /// Reads a plan.
 pub fn parse(file: &Path) -> Result<Plan, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let text = regular::text(file, LARGEST).map_err(|error| {
         Failure::usage(anyhow!(
             "cannot read the plan {}: {error}; name a TOML file or two interfaces, or nothing for a bridge",
             file.display()

@@ -205,7 +205,7 @@ pub struct StatusArgs {
     /// Show the tenants of all hosts of the cluster, as etcd has them.
     #[arg(long, help_heading = heading::WHAT)]
     pub cluster: bool,
-    /// Take the cluster from this policy, not from that of the running daemon.
+    /// Take the cluster from this policy. Default: /etc/nicety/policy.toml.
     #[arg(long, value_name = "FILE", requires = "cluster", help_heading = heading::WHAT)]
     pub policy: Option<PathBuf>,
     /// Where the daemon's state is.
@@ -222,12 +222,9 @@ pub struct ForgetArgs {
     /// Host, as nicety police status --cluster names it.
     #[arg(help_heading = heading::WHAT)]
     pub host: String,
-    /// Take the cluster from this policy, not from that of the running daemon.
+    /// Take the cluster from this policy. Default: /etc/nicety/policy.toml.
     #[arg(long, value_name = "FILE", help_heading = heading::WHAT)]
     pub policy: Option<PathBuf>,
-    /// Where the daemon's state is.
-    #[command(flatten)]
-    pub state: StateArgs,
 }
 
 /// `nicety police bill`.

@@ -153,7 +153,10 @@ const LABEL_BYTES: usize = 100;
 
 /// A label of runs.
 pub fn label(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.len() > LABEL_BYTES || text.chars().any(char::is_control) {
+    if text.is_empty()
+        || text.len() > LABEL_BYTES
+        || text.chars().any(nicety_model::visible::is_hidden)
+    {
         return Err(format!(
             "{text:?} is not a label; write up to {LABEL_BYTES} bytes without control characters"
         ));

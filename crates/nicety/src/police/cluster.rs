@@ -9,15 +9,16 @@ use nicety_policed::etcd::{Forgotten, Settings};
 use nicety_policed::{PolicyFile, cluster};
 use nicety_report::police;
 
-use super::status::read;
 use crate::cli::police::{ForgetArgs, StatusArgs};
-use crate::cli::state::StateArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
+/// The policy of the packaged unit.
+const USUAL: &str = "/etc/nicety/policy.toml";
+
 /// Prints every tenant of every host.
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
-    let settings = settings(args.policy.as_deref(), &args.state)?;
+    let settings = settings(args.policy.as_deref())?;
     let changes = nicety_policed::etcd::look(&settings).map_err(Failure::environment)?;
     let mut view = View::default();
     view.take(&changes);
@@ -30,7 +31,7 @@ pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
 
 /// Frees what is kept for a host.
 pub fn forget(args: &ForgetArgs) -> Result<Exit, Failure> {
-    let settings = settings(args.policy.as_deref(), &args.state)?;
+    let settings = settings(args.policy.as_deref())?;
     let host = &args.host;
     let forgotten = nicety_policed::etcd::forget(&settings, host).map_err(Failure::environment)?;
     let why = match forgotten {
@@ -51,11 +52,14 @@ pub fn forget(args: &ForgetArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// How etcd is reached, by a policy or by that of the running daemon.
-fn settings(policy: Option<&Path>, state: &StateArgs) -> Result<Settings, Failure> {
+/// How etcd is reached, by the policy that is named or the packaged unit's. Not by the one that a daemon's state names:
+/// it says which files are sent where, and another user may have written the state.
+fn settings(policy: Option<&Path>) -> Result<Settings, Failure> {
     let policy = match policy {
         Some(policy) => PolicyFile::read(policy)?,
-        None => PolicyFile::read(Path::new(&read(state)?.policy))?,
+        None => PolicyFile::read(Path::new(USUAL)).map_err(|error| {
+            Failure::usage(anyhow!("{error}; name the cluster's policy with --policy"))
+        })?,
     };
     let settings = cluster::session(&policy.policy, String::new());
     settings.ok_or_else(|| {

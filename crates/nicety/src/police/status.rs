@@ -35,7 +35,7 @@ fn explain(state: &State, name: &str, json: bool) -> Result<(), Failure> {
     let cluster = state.cluster.as_ref();
     let share = cluster.and_then(|of| police::cluster_share(of, &explained.tenant.tenant));
     let share = share.map_or_else(String::new, |share| format!("{share}\n"));
-    output::print(&format!("{explained}\n{share}"))
+    output::lines(&format!("{explained}\n{share}"))
 }
 
 /// Has the daemon take its policy as the file is now.

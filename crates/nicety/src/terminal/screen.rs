@@ -1,5 +1,6 @@
 //! Views on the terminal, and lines that stay above them.
 
+use nicety_model::visible::escaped;
 use nicety_report::live::Look;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -95,6 +96,7 @@ impl Screen {
 
     /// A line above the view, to stay.
     pub fn say(&mut self, line: &str) {
+        let line = &escaped(line);
         match self.shown {
             Shown::Full => {
                 self.waiting += line;

@@ -66,7 +66,7 @@ fn show(
         let lines = changes
             .iter()
             .map(|c| format!("{}: {} → {}\n", c.knob, c.from, c.to));
-        output::print(&lines.collect::<String>())?;
+        output::lines(&lines.collect::<String>())?;
     }
     output::say(&format!(
         "transaction {id}: {} changed; undone in {seconds} s unless you run: nicety tune apply --confirm {id}{state}",

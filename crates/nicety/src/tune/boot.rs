@@ -20,7 +20,7 @@ pub fn run(args: &BootArgs) -> Result<Exit, Failure> {
     let lines = changes
         .iter()
         .map(|c| format!("{}: kept {}, now {}\n", c.knob, c.to, c.from));
-    output::print(&lines.collect::<String>())?;
+    output::lines(&lines.collect::<String>())?;
     for line in &missing {
         output::say(line);
     }

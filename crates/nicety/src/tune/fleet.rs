@@ -67,10 +67,10 @@ pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
 /// Captures that were passed over for a newer one.
 fn about_captures(fleet: &FleetReport) {
     for older in fleet.older.iter().take(NAMED) {
-        output::say(&output::one_line(&format!(
+        output::say(&format!(
             "{}: {} is left out for the newer {}",
             older.name, older.file, older.newer
-        )));
+        ));
     }
     if fleet.older.len() > NAMED {
         let more = plural(fleet.older.len() - NAMED, "older capture");
@@ -107,7 +107,7 @@ impl Progress {
         if self.unread > NAMED {
             return;
         }
-        let line = output::one_line(&format!("nicety: {file}: {why}"));
+        let line = format!("nicety: {file}: {why}");
         match &self.bar {
             Some(bar) => bar.suspend(|| output::tell(&line)),
             None => output::tell(&line),

@@ -29,7 +29,7 @@ pub fn run(args: &PersistArgs) -> Result<Exit, Failure> {
     let (report, files) = persist(&work, &request, &root, &mut events::say)?;
     if args.dry_run {
         for file in &files {
-            output::print(&format!("==> /{}\n{}\n", file.path, file.text))?;
+            output::lines(&format!("==> /{}\n{}\n", file.path, file.text))?;
         }
     }
     show(&report, args)?;
@@ -53,7 +53,7 @@ fn show(report: &PersistReport, args: &PersistArgs) -> Result<(), Failure> {
             text += &format!("{word}{line}\n");
         }
     }
-    output::print(&text)?;
+    output::lines(&text)?;
     match report.transaction {
         Some(id) => output::say(&format!(
             "transaction {id}: nicety tune undo {id} undoes it"

@@ -18,7 +18,7 @@ pub fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     if output::is_verbose() && args.format.format() == Format::Table {
         show(&args.format, &status, &Active(&status.active))?;
         let newest = status.history.iter().rev();
-        output::print(&newest.map(words::history).collect::<String>())?;
+        output::lines(&newest.map(words::history).collect::<String>())?;
     } else {
         show(&args.format, &status, &Everything(&status))?;
     }

@@ -51,6 +51,7 @@ mod session;
 mod soak;
 mod stateful;
 mod static_binary;
+mod strangers;
 mod switches;
 mod team;
 mod terminal;

@@ -37,7 +37,8 @@ fn plan_files_that_cannot_be_read() {
     let fix = "name a TOML file or two interfaces, or nothing for a bridge";
     for (file, why) in [
         ("none.toml", "No such file or directory (os error 2)"),
-        (".", "Is a directory (os error 21)"),
+        (".", "not a regular file"),
+        ("/dev/zero", "not a regular file"),
         ("/dev/null/x", "Not a directory (os error 20)"),
     ] {
         assert_eq!(
