@@ -118,20 +118,16 @@ fn prepare(place: &Place, make: bool) -> Result<(), HistoryError> {
     let Place::File(path) = place else {
         return Ok(());
     };
-    match path.metadata() {
-        // SQLite would wait for a FIFO.
-        Ok(of) if !of.is_file() => {
-            return Err(HistoryError::NotAStore {
-                place: place.shown(),
-                why: "it is not a regular file",
-            });
-        }
-        Err(_) if !make && !path.exists() => {
-            return Err(HistoryError::Missing {
-                place: place.shown(),
-            });
-        }
-        _ => {}
+    if !are_regular(path) {
+        return Err(HistoryError::NotAStore {
+            place: place.shown(),
+            why: "it, its journal or its log is not a regular file",
+        });
+    }
+    if !make && !path.exists() {
+        return Err(HistoryError::Missing {
+            place: place.shown(),
+        });
     }
     let parent = path
         .parent()
@@ -143,6 +139,18 @@ fn prepare(place: &Place, make: bool) -> Result<(), HistoryError> {
             place: place.shown(),
             why: error.to_string(),
         })
+}
+
+/// Whether a file is none but a regular one, and those that SQLite opens beside it (sqlite.org/tempfiles.html): it would
+/// wait for a FIFO, and write through a link.
+fn are_regular(path: &Path) -> bool {
+    let beside = ["-journal", "-wal", "-shm"].map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        Path::new(&name).symlink_metadata()
+    });
+    let mut found = beside.into_iter().chain([path.metadata()]).flatten();
+    found.all(|of| of.is_file())
 }
 
 /// What counts as long as a connection lasts. Without `synchronous`, a power loss brings SQLite's journal back after its

@@ -80,6 +80,23 @@ fn files_of_others_are_refused_and_left_alone() {
 }
 
 #[test]
+fn what_is_no_file_beside_a_store_is_not_opened() {
+    for ending in ["-journal", "-wal", "-shm"] {
+        let (dir, path) = place();
+        drop(open(&path, true).unwrap());
+        let mut beside = path.clone().into_os_string();
+        beside.push(ending);
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), beside).unwrap();
+        let refused = open(&path, false);
+        assert!(
+            matches!(refused, Err(HistoryError::NotAStore { .. })),
+            "{refused:?}"
+        );
+        assert!(!dir.path().join("elsewhere").exists());
+    }
+}
+
+#[test]
 fn what_nicety_has_not_made_is_not_run() {
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)";
     let trigger = "CREATE TRIGGER t AFTER INSERT ON labels BEGIN DELETE FROM runs; END";
