@@ -259,6 +259,38 @@ mod tests {
     }
 
     #[test]
+    fn a_stranger_with_the_name_keeps_no_daemon_out() {
+        let Ok(ns) = nicety_netdev::netns::NetNs::create("alone") else {
+            println!(
+                "SKIP a_stranger_with_the_name_keeps_no_daemon_out: only root makes namespaces"
+            );
+            return;
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("run");
+        let claim = || Alone::without_root(&place, "police.lock");
+        let another = || matches!(claim(), Err(Error::Running { .. }));
+        // A thread has credentials of its own, until libc makes them the process's.
+        let listen = || {
+            let user = Uid::from_raw(65534);
+            rustix::thread::set_thread_res_uid(user, user, user).ok()?;
+            UnixListener::bind_addr(&SocketAddr::from_abstract_name(NAME).ok()?).ok()
+        };
+        ns.run(|| {
+            let first = claim().unwrap();
+            assert!(another() && named());
+            drop(first);
+            let stranger = std::thread::scope(|scope| scope.spawn(listen).join().unwrap());
+            if stranger.is_some() {
+                assert!(!named());
+                let _second = claim().unwrap();
+                assert!(another());
+            }
+        })
+        .unwrap();
+    }
+
+    #[test]
     fn an_unsafe_directory_of_the_lock_is_named_as_any_user() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("run");
