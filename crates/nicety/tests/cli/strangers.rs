@@ -56,7 +56,7 @@ fn plans_and_captures_are_regular_files_as_any_user() {
             "tune apply odd.json --state state",
             "bench odd.json",
             "stateful odd.json",
-            "tune fleet odd.json",
+            "tune plan odd.json",
             "report odd.json",
             "runs list --store odd.json",
         ] {
