@@ -168,7 +168,8 @@ impl Month {
     /// The month of a time in seconds since 1970.
     pub fn at(seconds: i64) -> Self {
         // The first guess is at most one month early: no month has more than 31 days.
-        let months = seconds.max(0).div_euclid(86_400) / 31;
+        let seconds = seconds.clamp(0, Self::LAST.start());
+        let months = seconds.div_euclid(86_400) / 31;
         let mut month = Self {
             year: 1970 + months / 12,
             month: months % 12 + 1,
@@ -178,6 +179,12 @@ impl Month {
         }
         month
     }
+
+    /// The last one that has a name: a clock may be set beyond it.
+    const LAST: Self = Self {
+        year: 9999,
+        month: 12,
+    };
 
     /// From its first second to the first of the next month, in seconds since 1970.
     pub fn seconds(self) -> Range<i64> {
@@ -250,6 +257,22 @@ mod tests {
                 assert_eq!(Month::at(second), month, "{text}");
             }
         }
+    }
+
+    #[test]
+    fn a_clock_at_its_ends_is_in_the_first_or_the_last_month() {
+        for (second, text) in [
+            (i64::MIN, "1970-01"),
+            (-1, "1970-01"),
+            (0, "1970-01"),
+            (253_402_300_799, "9999-12"),
+            (253_402_300_800, "9999-12"),
+            (i64::MAX, "9999-12"),
+        ] {
+            assert_eq!(Month::at(second).to_string(), text, "{second}");
+        }
+        let last: Month = "9999-12".parse().unwrap();
+        assert_eq!(last.seconds().end, 253_402_300_800);
     }
 
     #[test]

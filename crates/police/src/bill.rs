@@ -6,11 +6,13 @@
 //! the slots.
 
 mod book;
+mod clocks;
 mod growth;
 mod slots;
 mod statement;
 
 pub use book::{Book, Line, Mark, Part, Passed, Sighting};
+pub use clocks::Clocks;
 pub use growth::{Growth, INTERFACE};
 pub use slots::Moment;
 pub use statement::{Grouped, statement};

@@ -28,7 +28,7 @@ pub enum Priority {
 }
 
 /// The names by which journalctl(1) selects events: every [`Event::name`] is one of them.
-pub const EVENTS: [&str; 39] = [
+pub const EVENTS: [&str; 40] = [
     "port-gone",
     "port-back",
     "port-renamed",
@@ -54,6 +54,7 @@ pub const EVENTS: [&str; 39] = [
     "burst-spent",
     "bills-trouble",
     "bills-trouble-over",
+    "clock-stepped",
     "policy-taken",
     "policy-refused",
     "etcd-joined",
@@ -148,6 +149,11 @@ pub enum Event {
     BillsUnsent(String),
     /// It can again.
     BillsSent,
+    /// The clock on the wall was set while bills are kept.
+    ClockStepped {
+        /// By how many milliseconds; below 0 back.
+        ms: i64,
+    },
     /// Another policy is in force.
     PolicyTaken {
         /// Its file.
@@ -246,6 +252,7 @@ impl Event {
             Self::BurstSpent { .. } => "burst-spent",
             Self::BillsTrouble(_) | Self::BillsUnsent(_) => "bills-trouble",
             Self::BillsTroubleOver | Self::BillsSent => "bills-trouble-over",
+            Self::ClockStepped { .. } => "clock-stepped",
             Self::PolicyTaken { .. } => "policy-taken",
             Self::PolicyRefused(_) => "policy-refused",
             Self::Cluster(event) => return cluster::name(event),
@@ -265,6 +272,7 @@ impl Event {
             | Self::Trouble(_)
             | Self::BillsTrouble(_)
             | Self::BillsUnsent(_)
+            | Self::ClockStepped { .. }
             | Self::LockUnsafe { .. }
             | Self::JournalSkipped(_)
             | Self::EtcdTrouble(_)
@@ -373,6 +381,12 @@ impl fmt::Display for Event {
                 write!(f, "bills: {why}; samples are kept here and sent later")
             }
             Self::BillsSent => f.write_str("bills: samples are sent again"),
+            Self::ClockStepped { ms } => write!(
+                f,
+                "bills: the clock was set {} by {} s; samples go on where it is now, and none is deleted for a day",
+                if *ms < 0 { "back" } else { "forward" },
+                ms.unsigned_abs() / 1_000
+            ),
             Self::BurstSpent {
                 tenant,
                 max,

@@ -6,8 +6,9 @@ use std::time::Duration;
 use nicety_model::bill::{Traffic, Usage};
 use serde::{Deserialize, Serialize};
 
+use super::clocks::stepped;
 use super::growth::{Growth, INTERFACE, between, most, since_birth};
-use super::slots::{Moment, lay, parts};
+use super::slots::{Moment, lay, parts, parts_between};
 use crate::totals::{Counts, Total};
 
 /// After so long nobody is said to have watched: longer than any period.
@@ -108,14 +109,16 @@ impl Book {
             self.lines.insert(port.to_owned(), now);
             return;
         };
-        // A line from before the machine was booted has another clock.
-        let time = at.boot.checked_sub(was.at.boot);
-        let time = time.unwrap_or_else(|| at.wall.saturating_sub(was.at.wall));
+        let time = match self.passed {
+            Some(_) => at.boot.saturating_sub(was.at.boot),
+            None => away(was, &now),
+        };
         let unwatched = self.passed.is_none() || time > UNWATCHED;
         let grown = grown(was, &now, (time, unwatched));
+        let parts = parts_between(was.at, at, time);
         self.lines.insert(port.to_owned(), now);
         if grown != [Growth::default(); 2] {
-            self.lay(tenant, grown, &parts(at, time));
+            self.lay(tenant, grown, &parts);
         }
     }
 
@@ -213,6 +216,22 @@ impl Book {
         };
         add(sent, |usage| &mut usage.sent);
         add(received, |usage| &mut usage.received);
+    }
+}
+
+/// How long nobody looked between a line of an earlier daemon and now. In the same boot the clock that nobody sets says
+/// so. Over a boot only the clock on the wall does, and no less than the machine is up. Where it is not known which of
+/// the two it was, the longer time: what may have passed in it is uncertain anyway.
+fn away(was: &Line, now: &Line) -> Duration {
+    let boot = |line: &Line| Some(line.mark.as_ref()?.whose.split('/').next()?.to_owned());
+    let same = boot(was).zip(boot(now)).map(|(was, now)| was == now);
+    let up = now.at.boot.checked_sub(was.at.boot);
+    let wall = now.at.wall.saturating_sub(was.at.wall);
+    match (same, up) {
+        (Some(true), Some(up)) => up,
+        (None, Some(up)) if stepped(was.at, now.at).is_none() => up,
+        (None, Some(up)) => up.max(wall),
+        (_, None) | (Some(false), _) => wall.max(now.at.boot),
     }
 }
 

@@ -29,7 +29,7 @@ pub fn statement(
         tenant.hosts.insert(&row.host);
         tenant.slots.entry(row.start).or_default().add(&row.usage);
     }
-    let due = (time.end.min(now) - time.start).max(0) as u64 / SLOT_SECONDS as u64;
+    let due = time.end.min(now).saturating_sub(time.start).max(0) as u64 / SLOT_SECONDS as u64;
     let tenants = tenants.into_iter();
     tenants
         .map(|((name, _), tenant)| tenant.bill(name, due))
@@ -45,7 +45,8 @@ struct Tenant<'r> {
 impl Tenant<'_> {
     fn bill(&self, name: &str, due: u64) -> TenantBill {
         let samples = self.slots.len() as u64;
-        let limited: u64 = self.slots.values().map(|usage| usage.limited_ms).sum();
+        let slots = self.slots.values().map(|usage| usage.limited_ms);
+        let limited = slots.fold(0, u64::saturating_add);
         TenantBill {
             tenant: name.to_owned(),
             hosts: self.hosts.iter().map(|host| (*host).to_owned()).collect(),

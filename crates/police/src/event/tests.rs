@@ -55,6 +55,8 @@ fn events_have_a_name_a_priority_and_a_line() {
             "NIC eth0: the kernel has not answered for 3 s (reading eth0's functions); its ports keep their limits"),
         (Event::KernelSilent { nic: None, silence: silence() }, "interfaces-stuck", Warning,
             "interfaces: the kernel has not answered for 3 s (reading eth0's functions); their ports keep their limits"),
+        (Event::ClockStepped { ms: -3_600_000 }, "clock-stepped", Warning,
+            "bills: the clock was set back by 3600 s; samples go on where it is now, and none is deleted for a day"),
         (Event::KernelAnswers { nic: nic() }, "nic-back", Notice, "NIC eth0: the kernel answers again"),
         (Event::KernelAnswers { nic: None }, "interfaces-back", Notice, "interfaces: the kernel answers again"),
         (Event::NamesSilent { source: "libvirt".to_owned(), why: "virsh has not answered within 5 s".to_owned() },

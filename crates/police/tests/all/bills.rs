@@ -112,19 +112,31 @@ impl Port {
     }
 }
 
-/// Runs a daemon beside a port for some hours. `honest` shows the book what there is.
+/// Runs a daemon beside a port for some hours. `look` shows the book what there is.
 fn run(seed: u64, look: impl Fn(&Port) -> Sighting) -> (Port, Vec<UsageRow>) {
+    let wall = |boot| Duration::from_secs(BEGIN) + boot;
+    run_by(seed, look, wall)
+}
+
+/// The same with a clock on the wall, by the time since the boot.
+fn run_by(
+    seed: u64,
+    look: impl Fn(&Port) -> Sighting,
+    wall: impl Fn(Duration) -> Duration,
+) -> (Port, Vec<UsageRow>) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut port = Port::default();
     port.make();
     let (mut book, mut daemon_is_down) = (Book::default(), 0_u32);
+    let mut last = moment(0, 0);
     let mut slots: BTreeMap<i64, nicety_model::bill::Usage> = BTreeMap::new();
     for step in 0..2 * 3_600 * 10_u32 {
         let boot = STEP * step;
         let at = Moment {
             boot,
-            wall: Duration::from_secs(BEGIN) + boot,
+            wall: wall(boot),
         };
+        last = at;
         // The first look comes before the first byte.
         if step > 0 {
             // What passes in a step passes before its end.
@@ -169,6 +181,7 @@ fn run(seed: u64, look: impl Fn(&Port) -> Sighting) -> (Port, Vec<UsageRow>) {
             port.turn(&mut random, daemon_is_down == 0);
         }
     }
+    book.look("blue", "tap0", last, look(&port));
     for part in book.used() {
         slots.entry(part.start).or_default().add(&part.usage);
     }
@@ -217,6 +230,59 @@ fn a_bill_is_never_above_the_truth_and_says_what_it_may_lack() {
         let sent = wrong(&port.truth[0], &rows, |row| &row.usage.sent);
         let received = wrong(&port.truth[1], &rows, |row| &row.usage.received);
         assert_eq!((sent, received), (None, None), "seed {seed}");
+    }
+}
+
+/// After half an hour, for a second or for good; the daemon may be down then.
+#[test]
+fn a_clock_that_is_set_leaves_a_lower_bound_and_what_it_may_lack() {
+    for step in [-60 * 86_400, -3_600, 3_600, 60 * 86_400_i64] {
+        for (seed, until) in (0..10).flat_map(|seed| [(seed, 1_801), (seed, u64::MAX)]) {
+            let wall = |boot: Duration| {
+                let is_set = (1_800..until).contains(&boot.as_secs());
+                let begin = BEGIN.saturating_add_signed(if is_set { step } else { 0 });
+                Duration::from_secs(begin) + boot
+            };
+            let (port, rows) = run_by(seed, Port::seen, wall);
+            for (truth, of) in port.truth.iter().zip([
+                (|row| &row.usage.sent) as fn(&UsageRow) -> &Traffic,
+                |row| &row.usage.received,
+            ]) {
+                assert_eq!(wrong(truth, &rows, of), None, "{step} seed {seed}");
+            }
+        }
+    }
+}
+
+/// A daemon that begins anew after a boot, while the clock on the wall was set far ahead or back.
+#[test]
+fn a_boot_with_any_clock_makes_an_uncertainty_and_no_flood_of_samples() {
+    let at = |boot, wall| Moment {
+        boot: Duration::from_secs(boot),
+        wall: Duration::from_secs(wall),
+    };
+    let seen = |boot: &str, bytes| {
+        let Sighting::There(mark) = counted(INTERFACE, bytes, 64, MOST) else {
+            panic!("it is there");
+        };
+        Sighting::There(Mark {
+            whose: format!("{boot}/1/7"),
+            ..mark
+        })
+    };
+    for wall in [0, BEGIN - 86_400, BEGIN + 100, BEGIN + 9 * 86_400, u64::MAX] {
+        let mut book = Book::default();
+        book.look("blue", "tap0", at(5_000, BEGIN), seen("a", 1_000));
+        let mut book = Book::open(book.lines().clone(), []);
+        // It is up for longer than it was when it was seen last: the boot says that the clock began anew.
+        book.look("blue", "tap0", at(6_000, wall), seen("b", 500));
+        let parts: Vec<_> = book.used().collect();
+        let sum = |of: fn(&Traffic) -> u64| parts.iter().map(|part| of(&part.usage.sent)).sum();
+        let (bytes, unseen): (u64, u64) = (sum(|it| it.bytes), sum(|it| it.unseen.min(1 << 50)));
+        assert_eq!(bytes, 500, "{wall}");
+        // As much as can pass while it is up.
+        assert!(unseen >= 6_000 * 10_000_000 - 500, "{wall}: {unseen}");
+        assert!(parts.len() <= 2 * 8_930, "{wall}: {}", parts.len());
     }
 }
 
