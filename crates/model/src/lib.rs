@@ -9,6 +9,7 @@
 pub mod bill;
 pub mod bisect;
 pub mod bitrate;
+pub mod bounded;
 pub mod built;
 pub mod burst;
 pub mod cell;

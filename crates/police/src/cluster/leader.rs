@@ -118,7 +118,7 @@ fn batches(read: Option<Ledger>, revision: i64, planned: Vec<Planned>) -> Vec<Ba
         if batches.last().is_none_or(full) {
             let becomes = Ledger {
                 schema: SCHEMA,
-                sequence: before.map_or(1, |before| before.sequence + 1),
+                sequence: before.map_or(1, |before| before.sequence.saturating_add(1)),
                 revision: step.0,
                 digest: step.1,
             };

@@ -85,7 +85,7 @@ pub(super) fn targets(available: u64, guarantee: u64, wishes: &[Wish]) -> Vec<Ta
 /// Whether what the hosts have serves them: everybody has what the level gives and room to begin, and
 /// nearly all is handed out.
 fn still_good(available: u64, had: &[u64], given: &[f64], target: &[u64]) -> bool {
-    let sum: u64 = had.iter().sum();
+    let sum = had.iter().copied().fold(0, u64::saturating_add);
     if sum > available || (sum as f64) < (1.0 - HYSTERESIS) * available as f64 {
         return false;
     }

@@ -12,9 +12,10 @@
 use std::collections::BTreeMap;
 
 use nicety_model::BitRate;
+use nicety_model::bounded::{believed, count};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use thiserror::Error;
 
 /// Version of all values; a value of a newer one is not read.
@@ -59,10 +60,10 @@ pub struct Member {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Total {
     /// Most that all hosts may send together.
-    #[serde(rename = "max_bps")]
+    #[serde(rename = "max_bps", deserialize_with = "rate")]
     pub max: BitRate,
     /// What it always gets, over all hosts, where it has the demand.
-    #[serde(rename = "guarantee_bps", default)]
+    #[serde(rename = "guarantee_bps", deserialize_with = "rate", default)]
     pub guarantee: BitRate,
     /// Weight of this host: its ports of this tenant, so that a machine counts the same on
     /// every host. At least 1.
@@ -75,6 +76,7 @@ pub struct HostReport {
     /// Version.
     pub schema: u32,
     /// Number of the grant that the kernel's limits hold now; 0 for none under this lease.
+    #[serde(deserialize_with = "count")]
     pub holds: u64,
     /// Its tenants that have a total.
     pub tenants: BTreeMap<String, Usage>,
@@ -84,11 +86,12 @@ pub struct HostReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Rate of its ports on this host.
-    #[serde(rename = "use_bps")]
+    #[serde(rename = "use_bps", deserialize_with = "rate")]
     pub used: BitRate,
     /// What it would send here; absent when its grant holds it, which hides it.
     #[serde(
         rename = "demand_bps",
+        deserialize_with = "maybe_rate",
         skip_serializing_if = "Option::is_none",
         default
     )]
@@ -103,6 +106,7 @@ pub struct HostGrant {
     /// The host's lease for which it counts; under another one only the safe shares do.
     pub lease: i64,
     /// Number of this grant: the ledger's when it was written. Never used twice.
+    #[serde(deserialize_with = "count")]
     pub number: u64,
     /// Tenants; one that is absent may send nothing.
     pub tenants: BTreeMap<String, Grant>,
@@ -112,18 +116,29 @@ pub struct HostGrant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// Most that its ports on this host may send together.
-    #[serde(rename = "max_bps")]
+    #[serde(rename = "max_bps", deserialize_with = "rate")]
     pub max: BitRate,
     /// What they get in any case, where they have the demand.
-    #[serde(rename = "guarantee_bps", skip_serializing_if = "none", default)]
+    #[serde(
+        rename = "guarantee_bps",
+        deserialize_with = "rate",
+        skip_serializing_if = "none",
+        default
+    )]
     pub guarantee: BitRate,
     /// What they may go on sending when the lease has ended; never above `max`.
-    #[serde(rename = "safe_bps", skip_serializing_if = "none", default)]
+    #[serde(
+        rename = "safe_bps",
+        deserialize_with = "rate",
+        skip_serializing_if = "none",
+        default
+    )]
     pub safe: BitRate,
     /// Highest `max` of this grant and of all before it that the host may still hold; absent when
     /// that is `max`.
     #[serde(
         rename = "ceiling_bps",
+        deserialize_with = "maybe_rate",
         skip_serializing_if = "Option::is_none",
         default
     )]
@@ -131,6 +146,7 @@ pub struct Grant {
     /// The same for `safe`.
     #[serde(
         rename = "safe_ceiling_bps",
+        deserialize_with = "maybe_rate",
         skip_serializing_if = "Option::is_none",
         default
     )]
@@ -147,11 +163,13 @@ pub struct Ledger {
     /// Version.
     pub schema: u32,
     /// Transactions so far.
+    #[serde(deserialize_with = "count")]
     pub sequence: u64,
     /// Revision of the store that the step has read.
     pub revision: i64,
     /// Digest of all grants of the step, below 2^53. It tells apart steps of different programs
     /// that have read the same revision.
+    #[serde(deserialize_with = "count")]
     pub digest: u64,
 }
 
@@ -162,6 +180,16 @@ pub struct Leadership {
     pub schema: u32,
     /// The leader's host.
     pub host: String,
+}
+
+fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<BitRate, D::Error> {
+    count(from).map(BitRate)
+}
+
+fn maybe_rate<'de, D: Deserializer<'de>>(from: D) -> Result<Option<BitRate>, D::Error> {
+    let rate = Option::<u64>::deserialize(from)?;
+    let rate = rate.map(believed).transpose().map_err(de::Error::custom)?;
+    Ok(rate.map(BitRate))
 }
 
 fn none(rate: &BitRate) -> bool {
@@ -292,6 +320,34 @@ mod tests {
         ] {
             let read = HostReport::decode(bytes);
             assert!(matches!(read, Err(WireError::Garbage(_))), "{read:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_meant_is_named() {
+        let most = u64::MAX;
+        let ledger = format!(r#"{{"schema":1,"sequence":{most},"revision":1,"digest":1}}"#);
+        let text = Ledger::decode(ledger.as_bytes()).unwrap_err().to_string();
+        assert!(
+            text.contains("18446744073709551615 is beyond 9007199254740992"),
+            "{text}"
+        );
+        for key in [
+            "max_bps",
+            "guarantee_bps",
+            "safe_bps",
+            "ceiling_bps",
+            "safe_ceiling_bps",
+        ] {
+            let first = if key == "max_bps" {
+                ""
+            } else {
+                r#""max_bps":1,"#
+            };
+            let grant = format!(
+                r#"{{"schema":1,"lease":7,"number":1,"tenants":{{"a":{{{first}"{key}":{most}}}}}}}"#
+            );
+            HostGrant::decode(grant.as_bytes()).unwrap_err();
         }
     }
 

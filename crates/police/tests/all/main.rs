@@ -18,3 +18,4 @@ mod reaction;
 mod shares;
 #[path = "../simulation/mod.rs"]
 mod simulation;
+mod strangers;
