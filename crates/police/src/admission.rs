@@ -13,6 +13,8 @@ use crate::snapshot::Place;
 /// A port of the policy as it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
+    /// Another program says what the port is. It may say anything, so the port waits as it does while the daemon runs.
+    pub is_named: bool,
     /// The interface or function found under its name.
     pub place: Place,
     /// The same for what it receives, where that is limited.
@@ -276,6 +278,9 @@ fn judge(
             let why = (why.clone()).unwrap_or_else(|| "the kernel has not answered".to_owned());
             return Err(Refusal::Silent { port, why });
         }
+        if candidate.waits() {
+            continue;
+        }
         place(port, candidate, absent_ok).map_err(refuse(tenant))?;
         if let Some(place) = &candidate.receives {
             receives(port, place).map_err(refuse(tenant))?;
@@ -303,6 +308,14 @@ fn judge(
         compatible.map_err(|problem| refuse(number)(Unusable::Limits(problem)))?;
     }
     Ok(())
+}
+
+impl Candidate {
+    /// Its name is that of an interface that no limit fits.
+    fn waits(&self) -> bool {
+        let is_unfit = |place: &Place| matches!(place, Place::Unfit(_));
+        self.is_named && (is_unfit(&self.place) || self.receives.as_ref().is_some_and(is_unfit))
+    }
 }
 
 /// Whether what a port receives can be limited. Whether it is there was judged before.

@@ -21,13 +21,14 @@ pub fn check(
     let mut look = ports.survey()?;
     // Names are judged as the ports that they are.
     let names = ports.names().iter().enumerate();
-    let tenants = policy.ports().map(|(tenant, _)| tenant);
+    let said = policy.ports();
     let candidates: Vec<Candidate> = names
-        .zip(tenants)
-        .map(|((number, port), tenant)| {
+        .zip(said)
+        .map(|((number, port), (tenant, name))| {
             let receives = policy.limits_received(tenant);
             let receives = receives.then(|| look.take(Way::Receives, number, port).place);
             Candidate {
+                is_named: matches!(name, PortName::Named(_)),
                 receives,
                 ..candidate(number, port, &mut look)
             }
@@ -85,6 +86,7 @@ fn candidate(number: usize, port: &PortName, look: &mut Look) -> Candidate {
     Candidate {
         steps: snapshot.setup.map(|setup| setup.steps),
         place: snapshot.place,
+        is_named: false,
         receives: None,
         nic,
     }

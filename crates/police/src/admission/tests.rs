@@ -10,6 +10,7 @@ const FUNCTION: Nic = Nic {
 
 fn candidate(place: Place, nic: &Nic) -> Candidate {
     Candidate {
+        is_named: false,
         receives: None,
         place,
         steps: None,
@@ -99,6 +100,24 @@ fn limits_are_compared_with_what_the_ports_take() {
         said.starts_with("tenant \"a\": cap = 500kbit is below the 1mbit that its port takes"),
         "{said}"
     );
+}
+
+#[test]
+fn a_name_of_an_interface_that_no_limit_fits_waits_and_keeps_nobody_from_limits() {
+    let unfit = |is_named| Candidate {
+        is_named,
+        ..candidate(
+            Place::Unfit("lo is no tap, veth or macvtap".to_owned()),
+            &Nic::default(),
+        )
+    };
+    for absent_ok in [false, true] {
+        let said = admitted("lo", "", &unfit(true), absent_ok);
+        assert_eq!(said, "uncounted: []");
+        // The policy's own word is wrong.
+        let said = admitted("lo", "", &unfit(false), absent_ok);
+        assert_eq!(said, "tenant \"a\": lo is no tap, veth or macvtap");
+    }
 }
 
 #[test]
