@@ -74,6 +74,15 @@ pub struct Held {
     pub sent_at: Duration,
 }
 
+/// Longest lease of etcd, in seconds (`lease/lessor.go`, `MaxLeaseTTL`).
+const LONGEST: u64 = 9_000_000_000;
+
+/// The time that an answer of etcd grants; none where it cannot be meant.
+pub(crate) fn ttl(seconds: i64) -> Duration {
+    let seconds = u64::try_from(seconds).ok().filter(|ttl| *ttl <= LONGEST);
+    Duration::from_secs(seconds.unwrap_or(0))
+}
+
 impl From<Held> for Lease {
     fn from(held: Held) -> Self {
         Self::Renewed {

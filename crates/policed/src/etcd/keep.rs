@@ -45,7 +45,7 @@ pub(crate) async fn keep(
         if answer.ttl() <= 0 {
             return Err(Trouble::LeaseEnded);
         }
-        let ttl = Duration::from_secs(u64::try_from(answer.ttl()).unwrap_or(0));
+        let ttl = crate::etcd::event::ttl(answer.ttl());
         shared.renewed(Held {
             ttl,
             sent_at,

@@ -96,7 +96,7 @@ pub(crate) async fn lease(link: &Link<'_>) -> Result<Held, Trouble> {
     let granted = link.ask(link.client().lease_grant(ttl, None)).await?;
     Ok(Held {
         id: granted.id(),
-        ttl: Duration::from_secs(u64::try_from(granted.ttl()).unwrap_or(0)),
+        ttl: crate::etcd::event::ttl(granted.ttl()),
         sent_at,
     })
 }
