@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nicety_host::journal::since_boot;
-use nicety_police::bill::{Book, Mark, Moment};
+use nicety_police::bill::{Book, Clocks, Mark, Moment};
 use nicety_police::snapshot::{Place, Snapshot};
 use nicety_police::totals::Total;
 use nicety_police::{Decision, Policy};
@@ -33,6 +33,15 @@ pub const FILE: &str = "bills.sqlite";
 /// Where the samples of the daemon with this state directory are.
 pub fn file(directory: &Path) -> PathBuf {
     directory.join(FILE)
+}
+
+/// In what time the daemon with this state directory keeps its first samples. None where it has done so, or none runs.
+pub fn first_due(directory: &Path) -> Option<Duration> {
+    let state = crate::client::read(directory).ok()?.state;
+    let hertz = rustix::param::clock_ticks_per_second().max(1);
+    let born = Duration::from_secs(state.born_ticks / hertz);
+    // A period and a second more: the daemon looks at its ports before it begins to count.
+    (born + keeper::COMMIT + Duration::from_secs(2)).checked_sub(since_boot())
 }
 
 /// What the thread is told.
@@ -120,6 +129,7 @@ impl Bills {
             log: log.clone(),
             store,
             kept_at: None,
+            clocks: Clocks::default(),
             trouble: None,
         };
         keeper.resume(kept);

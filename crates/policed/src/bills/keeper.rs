@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nicety_history::{History, HistoryError, KeptBook};
 use nicety_model::bill::UsageRow;
-use nicety_police::bill::{Book, Line, Moment, Passed, Sighting};
+use nicety_police::bill::{Book, Clocks, Line, Moment, Passed, Sighting};
 use nicety_police::event::Event;
 
 use super::forward::Forward;
@@ -15,7 +15,7 @@ use super::{Look, Message, Names, Period};
 use crate::log::Log;
 
 /// A power loss takes no more than this time.
-const COMMIT: Duration = Duration::from_secs(60);
+pub(super) const COMMIT: Duration = Duration::from_secs(60);
 const DAY: u64 = 86_400;
 
 /// The book and where it is kept.
@@ -33,6 +33,8 @@ pub struct Keeper {
     pub log: Log,
     /// When the store kept it last.
     pub kept_at: Option<Moment>,
+    /// What may be deleted by the clock on the wall.
+    pub clocks: Clocks,
     pub trouble: Option<String>,
 }
 
@@ -90,6 +92,9 @@ impl Keeper {
 
     fn period(&mut self, period: Period) {
         let Period { at, looks, limited } = period;
+        if let Some(ms) = self.clocks.see(at) {
+            self.log.report(&Event::ClockStepped { ms });
+        }
         for (number, look) in looks {
             let Some((tenant, port)) = self.names.ports.get(number) else {
                 continue;
@@ -163,8 +168,10 @@ impl Keeper {
 
     fn prune(&mut self, at: Moment) {
         let age = Duration::from_secs(u64::from(self.keep_days) * DAY);
-        let before = at.wall.saturating_sub(age).as_secs();
-        let gone = self.store.forget_usage(i64::try_from(before).unwrap_or(0));
+        let Some(before) = self.clocks.oldest(at, age) else {
+            return;
+        };
+        let gone = self.store.forget_usage(before);
         if let Err(error) = gone {
             self.tell(Some(error.to_string()));
         }
@@ -181,4 +188,69 @@ impl Keeper {
 
 fn line(text: &str) -> Option<Line> {
     serde_json::from_str(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use nicety_model::bill::Usage;
+
+    use super::*;
+
+    /// Samples of a keeper that has kept thirty days, after a clock has gone by these moments: seconds since the boot and
+    /// how far the clock on the wall is ahead.
+    fn samples_after(moments: &[(u64, i64)]) -> usize {
+        const BEGIN: u64 = 1_793_491_200;
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = nicety_history::open(&dir.path().join("bills"), true).unwrap();
+        let rows: Vec<UsageRow> = (0..30)
+            .map(|day| UsageRow {
+                host: "kvm1".to_owned(),
+                tenant: "blue".to_owned(),
+                start: (BEGIN - day * DAY) as i64,
+                usage: Usage::default(),
+            })
+            .collect();
+        store.keep_usage(&rows).unwrap();
+        let mut keeper = Keeper {
+            book: Book::default(),
+            commit: 0,
+            store,
+            readings: Readings::open(dir.path()).unwrap(),
+            forward: None,
+            host: "kvm1".to_owned(),
+            keep_days: 10,
+            names: Names {
+                tenants: vec!["blue".to_owned()],
+                ports: vec![(0, "tap0".to_owned())],
+            },
+            log: Log::open(|_| {}),
+            kept_at: None,
+            clocks: Clocks::default(),
+            trouble: None,
+        };
+        for (boot, ahead) in moments {
+            let wall = BEGIN.saturating_add_signed(*ahead) + boot;
+            keeper.period(Period {
+                at: Moment {
+                    boot: Duration::from_secs(*boot),
+                    wall: Duration::from_secs(wall),
+                },
+                looks: Vec::new(),
+                limited: None,
+            });
+        }
+        let kept = keeper.store.usage(0..i64::MAX, None).unwrap();
+        kept.len()
+    }
+
+    #[test]
+    fn a_clock_that_is_set_deletes_nothing_and_a_day_without_a_step_does() {
+        let days = |days: i64| days * DAY as i64;
+        for ahead in [days(60), 3_600, -3_600, days(-60)] {
+            let step = [(0, 0), (400, ahead), (401, ahead), (402, 0), (800, 0)];
+            assert_eq!(samples_after(&step), 30, "{ahead}");
+        }
+        let day = [(0, 0), (DAY - 1, 0), (DAY + 300, 0)];
+        assert_eq!(samples_after(&day), 9);
+    }
 }
