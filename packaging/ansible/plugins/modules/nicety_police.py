@@ -14,9 +14,10 @@ options:
     type: str
     required: true
   path:
-    description: Where the daemon reads it.
+    description: Where the daemon reads it; the unit of the package reads the default. Another file than that of a running
+      daemon is refused.
     type: path
-    default: /etc/nicety/police.toml
+    default: /etc/nicety/policy.toml
   absent_ok:
     description: Accept ports that do not exist yet, such as those of guests that are off.
     type: bool
@@ -32,7 +33,7 @@ author: [nicety]
 EXAMPLES = r"""
 - name: Share the uplink
   nicety.network.nicety_police:
-    policy: "{{ lookup('ansible.builtin.template', 'police.toml.j2') }}"
+    policy: "{{ lookup('ansible.builtin.template', 'policy.toml.j2') }}"
 """
 
 RETURN = r"""
@@ -42,6 +43,7 @@ reloaded:
   type: bool
 """
 
+import json
 import os
 import tempfile
 
@@ -51,6 +53,14 @@ from ansible_collections.nicety.network.plugins.module_utils.program import COMM
 
 def said(err):
     return " ".join(line.removeprefix("nicety: ") for line in err.splitlines() if line.strip())
+
+
+def other(out, path):
+    """The policy of the running daemon, where it is another file. A relative name says nothing: its directory is unknown."""
+    reads = json.loads(out)["policy"]
+    if os.path.isabs(reads) and os.path.realpath(reads) != os.path.realpath(path):
+        return reads
+    return None
 
 
 def replace(module, path, text):
@@ -66,7 +76,7 @@ def main():
     spec = dict(
         COMMON,
         policy={"type": "str", "required": True},
-        path={"type": "path", "default": "/etc/nicety/police.toml"},
+        path={"type": "path", "default": "/etc/nicety/policy.toml"},
         absent_ok={"type": "bool", "default": False},
         reload={"type": "bool", "default": True},
     )
@@ -84,6 +94,11 @@ def main():
         code, _, err = nicety.run("police", "run", tried.name, "--dry-run", "--count", "1", *more)
         if code != 0:
             module.fail_json(msg=f"The policy is refused: {said(err).replace(tried.name, 'policy')}")
+    running, out, _ = nicety.run("police", "status", "--json")
+    reloads = module.params["reload"] and running == 0
+    reads = other(out, path) if reloads else None
+    if reads:
+        module.fail_json(msg=f"The daemon reads {reads} and not {path}: write path: {reads}, or reload: false")
     result = {
         "changed": new != old,
         "reloaded": False,
@@ -93,8 +108,7 @@ def main():
         module.exit_json(**result)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     replace(module, path, new)
-    running, _, _ = nicety.run("police", "status", "--json")
-    if module.params["reload"] and running == 0:
+    if reloads:
         code, _, err = nicety.run("police", "reload")
         if code != 0:
             if old is None:
