@@ -43,6 +43,10 @@ pub(super) struct ClusterFile {
     /// File with the password of `user`.
     #[schemars(with = "Option<FileName>")]
     password_file: Option<Spanned<FileName>>,
+    /// Whether the password of `user` may go to `http://` endpoints, which whoever is on the way reads; `false` when
+    /// absent.
+    #[serde(default)]
+    allow_plain: bool,
     /// Time between two reports of a host in the mean, 100ms to 60s; `1s` when absent.
     period: Option<Period>,
     /// Lease: a silent host is removed after this time, 5s to 600s and at least 5 periods; `10s`
@@ -251,6 +255,13 @@ impl ClusterFile {
                 at,
                 format!("{text} is not encrypted, and other endpoints are"),
                 "write https:// for all of them",
+            ));
+        }
+        if let (Some(user), false) = (place(&self.user), self.allow_plain) {
+            return Some(Diagnostic::new(
+                user,
+                format!("the password of user goes to {text} in clear"),
+                "write https://, or allow_plain = true where nobody else is on the way",
             ));
         }
         let unused = [("ca", &self.ca), ("cert", &self.cert)];
