@@ -150,3 +150,77 @@ fn manual_pages_and_completions_are_those_of_the_commands() {
     .unwrap();
     run(Command::new("bash").arg("-n").arg(&bash));
 }
+
+#[test]
+fn the_unit_the_package_and_the_playbook_name_one_policy() {
+    let text = |path: &str| {
+        let path = Path::new(REPOSITORY).join(path);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let unit = text("packaging/nicety-police.service");
+    let start = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart=/usr/bin/nicety police run "))
+        .unwrap();
+    let policy = start.split(' ').next().unwrap();
+    assert_eq!(policy, "/etc/nicety/policy.toml");
+    for (path, part) in [
+        (
+            "packaging/ansible/plugins/modules/nicety_police.py",
+            format!("default: {policy}\n"),
+        ),
+        (
+            "packaging/ansible/plugins/modules/nicety_police.py",
+            format!("\"default\": \"{policy}\"}}"),
+        ),
+        (
+            "packaging/examples/policy.toml",
+            format!("copy it to {policy}."),
+        ),
+        (
+            "packaging/kubernetes/nicety-police.yaml",
+            format!("- {policy}\n"),
+        ),
+        (
+            "docs/guide/fleet.md",
+            format!("`{policy}`, which the unit reads"),
+        ),
+    ] {
+        assert!(text(path).contains(&part), "{path} lacks {part:?}");
+    }
+    // No page, playbook or package names another one.
+    for dir in ["packaging", "docs"] {
+        for path in below(&Path::new(REPOSITORY).join(dir)) {
+            let named = fs::read_to_string(&path).unwrap_or_default();
+            assert!(
+                !named.contains("/etc/nicety/police.toml"),
+                "{}",
+                path.display()
+            );
+        }
+    }
+}
+
+/// A capability of a program is one of all who can run it.
+#[test]
+fn capabilities_go_to_copies_that_a_group_alone_can_run() {
+    for name in below(&Path::new(REPOSITORY).join("docs")) {
+        let page = fs::read_to_string(&name).unwrap_or_default();
+        let lines: Vec<&str> = page.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let Some(words) = line.strip_prefix("$ setcap ") else {
+                continue;
+            };
+            let copy = words.rsplit(' ').next().unwrap();
+            let made = at.checked_sub(1).map_or("", |before| lines[before]);
+            let is_closed = made.starts_with("$ install -o root -g ") && made.contains(" -m 0750 ");
+            assert!(
+                is_closed && made.ends_with(copy),
+                "{}: {line}",
+                name.display()
+            );
+        }
+    }
+    let drops = include_str!("../../src/drops.rs");
+    assert!(!drops.contains("setcap"), "drops advises setcap");
+}
