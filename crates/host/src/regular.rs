@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -101,6 +101,28 @@ pub fn read_at_most(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Bytes of a file of the user's own, or root's, that nobody else can read. A pipe is not waited for.
+///
+/// # Errors
+/// Why it is not read, and what to do.
+pub fn secret(path: &Path, longest: u64) -> Result<Vec<u8>, String> {
+    let file = open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            "it is not a regular file; name the file that holds the secret".to_owned()
+        }
+        _ => error.to_string(),
+    })?;
+    let found = file.metadata().map_err(|error| error.to_string())?;
+    let own = rustix::process::geteuid().as_raw();
+    if found.uid() != own && found.uid() != 0 {
+        return Err("it belongs to another user; make one of your own".to_owned());
+    }
+    if found.mode() & 0o077 != 0 {
+        return Err("others can read or write it; run chmod 600 on it".to_owned());
+    }
+    read_at_most(file, longest).map_err(|error| error.to_string())
+}
+
 fn check(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() {
         Ok(())
@@ -114,8 +136,9 @@ fn check(file: &File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::io::Write;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
@@ -157,6 +180,22 @@ mod tests {
         append(&at("link")).unwrap().write_all(b" end").unwrap();
         assert_eq!(text(&at("theirs"), 9).unwrap(), "kept");
         assert_eq!(text(&at("link"), 9).unwrap(), "new end");
+    }
+
+    #[test]
+    fn a_secret_is_nobody_elses() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("password");
+        std::fs::write(&path, "secret\n").unwrap();
+        for mode in [0o666, 0o644, 0o640, 0o604, 0o602] {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let why = secret(&path, 10).unwrap_err();
+            assert!(why.contains("run chmod 600"), "{mode:o}: {why}");
+        }
+        for mode in [0o600, 0o400] {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(secret(&path, 10).unwrap(), b"secret\n");
+        }
     }
 
     #[test]

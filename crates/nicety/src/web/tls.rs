@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use super::listener::Stream;
 use crate::exit::Failure;
 use crate::output;
-use crate::token_file::secret;
+use nicety_host::regular::secret;
 
 /// Largest file of either kind in bytes; a chain of certificates has some thousand.
 const LONGEST: u64 = 1 << 20;
