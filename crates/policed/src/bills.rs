@@ -40,8 +40,14 @@ pub fn first_due(directory: &Path) -> Option<Duration> {
     let state = crate::client::read(directory).ok()?.state;
     let hertz = rustix::param::clock_ticks_per_second().max(1);
     let born = Duration::from_secs(state.born_ticks / hertz);
-    // A period and a second more: the daemon looks at its ports before it begins to count.
-    (born + keeper::COMMIT + Duration::from_secs(2)).checked_sub(since_boot())
+    due(born, since_boot())
+}
+
+/// The same of a daemon that was started at a time since the boot, and a little more: it looks at its ports before it
+/// begins to count.
+fn due(born: Duration, now: Duration) -> Option<Duration> {
+    let first = keeper::COMMIT + Duration::from_secs(2);
+    born.saturating_add(first).checked_sub(now)
 }
 
 /// What the thread is told.
@@ -212,5 +218,19 @@ fn now() -> Moment {
     Moment {
         boot: since_boot(),
         wall: wall.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sample_is_due_in_the_first_minute_only() {
+        let seconds = Duration::from_secs;
+        assert_eq!(due(seconds(100), seconds(100)), Some(seconds(62)));
+        assert_eq!(due(seconds(100), seconds(150)), Some(seconds(12)));
+        assert_eq!(due(seconds(100), seconds(163)), None);
+        assert!(due(seconds(u64::MAX), seconds(0)).is_some());
     }
 }

@@ -23,9 +23,7 @@ pub fn run(args: &BillArgs) -> Result<Exit, Failure> {
     let time = month.seconds();
     let rows = rows(&store, args, month)?;
     if rows.is_empty() {
-        output::say(&format!(
-            "no samples for {month}: is [bills] in the policy? The first sample takes a minute"
-        ));
+        output::say(&format!("no samples for {month}: {}", why(args, now)));
     }
     if args.samples {
         show_samples(args, &rows, (&place, &time))?;
@@ -46,6 +44,19 @@ pub fn run(args: &BillArgs) -> Result<Exit, Failure> {
         output::page(&args.format, &sum, || bill::page(&sum))?;
     }
     Ok(Exit::Done)
+}
+
+/// Why there may be no samples. In the first minute of a daemon it is known when the first one comes.
+fn why(args: &BillArgs, now: i64) -> String {
+    let own = args.store.is_none().then(|| args.state.police().ok());
+    let due = own.flatten().and_then(|state| bills::first_due(&state));
+    match due {
+        Some(due) => format!(
+            "the first one comes by {}",
+            rfc3339(now.saturating_add(i64::try_from(due.as_secs()).unwrap_or(0)))
+        ),
+        None => "is [bills] in the policy? The first sample takes a minute".to_owned(),
+    }
 }
 
 /// What the store has of the tenants that are asked for, oldest first.
@@ -127,5 +138,5 @@ fn seconds(time: SystemTime) -> i64 {
 
 fn rfc3339(seconds: i64) -> String {
     let since = std::time::Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
-    nicety_store::rfc3339(UNIX_EPOCH + since)
+    nicety_model::utc::rfc3339(since)
 }
