@@ -109,7 +109,7 @@ fn tls(settings: &Settings) -> Result<TlsOptions, Trouble> {
     if let Some((cert, key)) = &settings.tls.own {
         tls = tls.identity(Identity::from_pem(
             files::pem("cert", cert)?,
-            files::pem("key", key)?,
+            files::key(key)?,
         ));
     }
     Ok(tls)

@@ -1,5 +1,7 @@
 //! What is refused, and with which words.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -139,6 +141,7 @@ pub fn tls_and_login() -> Result<(), Skip> {
     // Login, where etcd asks for it.
     let file = etcd.dir().join("password");
     std::fs::write(&file, "wrong\n").unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     for words in [
         &["user", "add", "root:secret"][..],
         &["user", "grant-role", "root", "root"],
@@ -158,6 +161,12 @@ pub fn tls_and_login() -> Result<(), Skip> {
         &["refuses the user", "check user and password_file"],
     );
     std::fs::write(&file, "secret\n").unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+    has(
+        said(&etcd, |of| of.user = user("root")),
+        &["password_file", "run chmod 600 on it"],
+    );
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     has(
         said(&etcd, |of| of.user = user("police")),
         &["does not let the user read and write below /nicety/test"],

@@ -1,6 +1,8 @@
 //! Clusters beside each other on one etcd, and accidents in them.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -239,6 +241,7 @@ fn new_slot(plan: &Plan, slot: usize, etcd: &Etcd) -> Slot {
                 let (ca, password) = (config.file("ca"), config.file("password"));
                 std::fs::copy(etcd.pki().ca(), &ca).unwrap();
                 std::fs::write(&password, "secret\n").unwrap();
+                std::fs::set_permissions(&password, Permissions::from_mode(0o600)).unwrap();
                 config.ca = Some(ca);
                 config.own = Some(etcd.pki().client());
                 config.user = Some(("root".to_owned(), password));

@@ -1,5 +1,7 @@
 //! Certificates of the test's own: an authority, a server, a client, and some that must be refused.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{Failure, address};
@@ -39,7 +41,8 @@ impl Pki {
         let pair = authority.sign(name, &hosts, name == "expired");
         let (certificate, key) = self.pair(name);
         std::fs::write(certificate, pair.certificate)?;
-        std::fs::write(key, pair.key)?;
+        std::fs::write(&key, pair.key)?;
+        std::fs::set_permissions(&key, Permissions::from_mode(0o600))?;
         Ok(())
     }
 
