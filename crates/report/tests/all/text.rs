@@ -115,7 +115,7 @@ fn csv_has_a_row_per_cell_with_its_result() {
     }
     let failed = rows.iter().find(|row| row["verdict"] == "failed").unwrap();
     assert_eq!(failed["frames_lost"], "");
-    assert!(failed["cell"].contains(common::NASTY));
+    assert!(failed["cell"].contains(&visible(common::NASTY)));
     assert_eq!(rows[0]["latency_90pct_p50_us"], "14");
 }
 
