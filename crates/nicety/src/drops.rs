@@ -123,7 +123,7 @@ fn unseen(found: &Found, drops: &Drops, missed: u64) -> Vec<Unseen> {
 fn refused(why: Refusal) -> Failure {
     Failure::environment(match why {
         Refusal::NotPermitted => anyhow!(
-            "drops needs CAP_BPF and CAP_PERFMON: run it as root, or give them to a copy of nicety that only operators can run: see docs/guide/privileges.md"
+            "drops needs CAP_BPF and CAP_PERFMON: run it as root, or give them to a copy of nicety that only operators can run: see docs/guide/drops.md"
         ),
         Refusal::Kernel(why) => anyhow!("the kernel refuses the program that counts drops: {why}"),
         why => anyhow!("drops cannot be counted: {why}"),

@@ -76,7 +76,8 @@ impl Source {
     pub fn at(sysroot: Option<&Path>) -> Result<Self, SourceError> {
         match sysroot {
             None => Ok(Self::live()),
-            Some(file) if file.is_file() => Ok(Self::captured(file)?),
+            // What is neither is named for what it is.
+            Some(file) if file.exists() && !file.is_dir() => Ok(Self::captured(file)?),
             Some(dir) if dir.join("proc").is_dir() || dir.join("sys").is_dir() => {
                 Ok(Self::under(dir))
             }

@@ -43,7 +43,7 @@ pub(super) struct ClusterFile {
     /// File with the password of `user`.
     #[schemars(with = "Option<FileName>")]
     password_file: Option<Spanned<FileName>>,
-    /// Whether the password of `user` may go to `http://` endpoints, which whoever is on the way reads; `false` when
+    /// Whether the password of `user` may go to `http://` endpoints, which others on the way can read; `false` when
     /// absent.
     #[serde(default)]
     allow_plain: bool,
