@@ -226,7 +226,9 @@ fn rights_are_asked_for_in_one_line_and_the_named_ones_suffice() {
     let line = ended.assert_code(3).only_line().to_owned();
     assert!(line.contains("docs/guide/drops.md"), "{line}");
     let guide = include_str!("../../../../docs/guide/drops.md");
-    let command = guide.lines().find_map(|line| line.strip_prefix("$ setcap "));
+    let command = guide
+        .lines()
+        .find_map(|line| line.strip_prefix("$ setcap "));
     let capabilities = command.unwrap().split(' ').next().unwrap();
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();

@@ -82,10 +82,14 @@ fn check_ending(ended: &Ended, run: &Path) {
 fn check_stderr(text: &str) {
     for line in text.lines() {
         // A machine that others take away may leave no result, which `check_ending` compares.
-        let begins = ["note: ", "the tester alone", "report: ", "kept in ", "exit 1: 1 of 1 result failed"];
-        let known = begins
-            .iter()
-            .any(|word| line.starts_with(word))
+        let begins = [
+            "note: ",
+            "the tester alone",
+            "report: ",
+            "kept in ",
+            "exit 1: 1 of 1 result failed",
+        ];
+        let known = begins.iter().any(|word| line.starts_with(word))
             || line.contains("/1518/uni: ")
             || line.contains("/1518/uni (control): ");
         assert!(known, "{line:?} in {text}");

@@ -57,7 +57,6 @@ fn plans_and_captures_are_regular_files_as_any_user() {
             "bench odd.json",
             "stateful odd.json",
             "tune plan odd.json",
-            "report odd.json",
             "runs list --store odd.json",
         ] {
             let ended = nicety(words(line)).dir(dir.path()).run();

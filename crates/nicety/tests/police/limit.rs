@@ -234,8 +234,7 @@ fn a_limit_in_a_clsact_of_somebody_else_leaves_it_there() {
     };
     rig.lab.sh("tc qdisc add dev p0 clsact; tc filter add dev p0 egress protocol all u32 match u32 0 0 flowid 1:1");
     let before = rig.lab.state();
-    rig.limit(&["p0", "1mbit", "--verify", "0s"])
-        .assert_code(0);
+    rig.limit(&["p0", "1mbit", "--verify", "0s"]).assert_code(0);
     assert_eq!(rig.shown("p0")["limit"], 1_000_000);
     let flood = rig.flood();
     rig.until(|rig| rig.bucket("drops") > 0);
