@@ -429,6 +429,7 @@ impl Cell {
             if self.is_apart(record) {
                 return;
             }
+            self.look_for_bucket(record);
         }
         let stage = self.stage();
         match stage {
@@ -545,13 +546,17 @@ impl Cell {
             self.given_up.push(record.load_fps);
         }
         self.search.observe_goals(&self.seen(record));
+        self.after_search();
+    }
+
+    /// A bucket shows in the time in which the path had its CPUs, whatever the trial is worth besides.
+    fn look_for_bucket(&mut self, record: &TrialRecord) {
         let windows = record.windows.as_ref();
         let rate =
             windows.and_then(|windows| self.bucket.observe(windows, record::directions(record)));
         if let Some(rate) = rate {
             self.search.cap(rate);
         }
-        self.after_search();
     }
 
     /// Search, confirm trial or a later stage.
