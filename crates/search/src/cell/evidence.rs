@@ -78,7 +78,8 @@ impl Cell {
             late: self.late.clone().filter(|_| self.confirm.is_none()),
             throughput,
             loss_goal: self.plan.settings.loss_ratio,
-            at_max: outcome.at_max,
+            // No more than a bucket's rate is tried.
+            at_max: outcome.at_max && self.bucket.rate.is_none(),
             held_up: self.held_up,
             tester_limit: context.tester_limit,
             line_rate: context.line_rate,
