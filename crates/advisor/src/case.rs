@@ -1,12 +1,14 @@
 //! What a rule looks at: the facts, the goal, and what several rules derive from them.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use nicety_model::HostFacts;
 use nicety_model::driver::{Meaning, is_control_vector, is_queue_vector};
 use nicety_model::facts::way::Way;
 use nicety_model::facts::{
-    InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, WindowFacts, XenFacts,
+    InterfaceClass, IrqFacts, NetFacts, SoftnetFacts, VmFacts, VmNic, VmThread, WindowFacts,
+    XenFacts,
 };
 use nicety_model::finding::Goal;
 use nicety_model::path_mtu::PathProbe;
@@ -29,14 +31,22 @@ pub struct Wishes {
 }
 
 /// A thread of a virtual machine that may run on one CPU only.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pinned {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pinned<'a> {
     /// The CPU.
     pub cpu: u32,
     /// The thread's number.
     pub tid: u32,
-    /// What it is: `vCPU 1 of web`.
-    pub name: String,
+    kind: &'static str,
+    index: usize,
+    vm: &'a str,
+}
+
+/// What it is: `vCPU 1 of web`.
+impl fmt::Display for Pinned<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} of {}", self.kind, self.index, self.vm)
+    }
 }
 
 /// Facts, goal and wishes.
@@ -204,27 +214,30 @@ impl<'a> Case<'a> {
     }
 
     /// Threads of virtual machines that may run on one CPU only: vCPUs and vhost threads.
-    pub fn pinned(&self) -> Vec<Pinned> {
-        let mut pinned = Vec::new();
-        for vm in &self.facts.vms {
-            for (word, threads) in [("vCPU", &vm.vcpus), ("vhost thread", &vm.vhost)] {
-                for (index, thread) in threads.iter().enumerate() {
-                    if let [cpu] = thread.cpus.as_slice() {
-                        pinned.push(Pinned {
-                            cpu: *cpu,
-                            tid: thread.tid,
-                            name: format!("{word} {index} of {}", vm.name),
-                        });
-                    }
-                }
-            }
-        }
-        pinned
+    pub fn pinned(&self) -> impl Iterator<Item = Pinned<'a>> + use<'a> {
+        let kinds = |vm: &'a VmFacts| {
+            let kinds = [("vCPU", &vm.vcpus), ("vhost thread", &vm.vhost)];
+            kinds.map(|(kind, threads)| (vm.name.as_str(), kind, threads))
+        };
+        let threads = |(vm, kind, threads): (&'a str, &'static str, &'a Vec<VmThread>)| {
+            let pinned = move |(index, thread): (usize, &VmThread)| match thread.cpus[..] {
+                [cpu] => Some(Pinned {
+                    cpu,
+                    tid: thread.tid,
+                    kind,
+                    index,
+                    vm,
+                }),
+                _ => None,
+            };
+            threads.iter().enumerate().filter_map(pinned)
+        };
+        self.facts.vms.iter().flat_map(kinds).flat_map(threads)
     }
 
     /// CPUs that have work of their own: pinned vCPUs and vhost threads.
     pub fn pinned_cpus(&self) -> BTreeSet<u32> {
-        self.pinned().into_iter().map(|thread| thread.cpu).collect()
+        self.pinned().map(|thread| thread.cpu).collect()
     }
 
     /// CPUs kept free of other work by `isolcpus=` or `nohz_full=`.
@@ -318,9 +331,19 @@ impl<'a> Case<'a> {
     /// CPU.
     pub fn busiest_receiver_of(&self, net: &NetFacts) -> Option<(u32, f64)> {
         let busiest = self.busiest_receiver()?;
+        (self.interrupts(net, busiest.0) || self.nics().count() == 1).then_some(busiest)
+    }
+
+    /// Whether an interrupt of a NIC's queues comes to a CPU.
+    pub fn interrupts(&self, net: &NetFacts, cpu: u32) -> bool {
         let mut irqs = self.queue_irqs(net).into_iter();
-        let taken = irqs.any(|irq| irq.effective.contains(&busiest.0));
-        (taken || self.nics().count() == 1).then_some(busiest)
+        irqs.any(|irq| irq.effective.contains(&cpu))
+    }
+
+    /// NICs of all guests, each with its guest.
+    pub fn guest_nics(&self) -> impl Iterator<Item = (&'a VmFacts, &'a VmNic)> + use<'a> {
+        let nics = |vm: &'a VmFacts| vm.nics.iter().map(move |nic| (vm, nic));
+        self.facts.vms.iter().flat_map(nics)
     }
 
     /// The window, or `None` after saying that the rule needs one to count `what`.

@@ -83,6 +83,11 @@ impl Report {
         &self.findings
     }
 
+    /// Changes that earlier rules found.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.findings.iter().flat_map(|finding| &finding.changes)
+    }
+
     pub(crate) fn into_parts(self) -> (Vec<Finding>, Vec<Waiting>) {
         (self.findings, self.waiting)
     }

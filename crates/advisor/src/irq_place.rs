@@ -47,27 +47,25 @@ pub(crate) struct Misplaced<'a> {
 
 /// CPUs near a NIC, and who else needs them.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct Ground<'a> {
     local: Vec<u32>,
     /// For interrupts, best first.
     free: Vec<u32>,
-    guests: BTreeMap<u32, String>,
+    guests: BTreeMap<u32, Pinned<'a>>,
     isolated: BTreeSet<u32>,
 }
 
-impl Ground {
+impl<'a> Ground<'a> {
     /// Threads that `moves` are about to leave their CPU, and CPUs that are `given` to others.
     pub(crate) fn new(
-        case: &Case<'_>,
+        case: &Case<'a>,
         net: &NetFacts,
         moves: &BTreeSet<u32>,
         given: &BTreeSet<u32>,
     ) -> Self {
         let mut guests = BTreeMap::new();
-        for Pinned { cpu, tid, name } in case.pinned() {
-            if !moves.contains(&tid) {
-                guests.entry(cpu).or_insert(name);
-            }
+        for thread in case.pinned().filter(|thread| !moves.contains(&thread.tid)) {
+            guests.entry(thread.cpu).or_insert(thread);
         }
         let free = irq_cpus(case, net);
         let left: Vec<u32> = free
@@ -98,7 +96,7 @@ impl Ground {
         let guest = cpus.iter().find_map(|cpu| self.guests.get(cpu));
         let taken = |cpu: &u32| self.guests.contains_key(cpu) || self.isolated.contains(cpu);
         let all = !cpus.is_empty() && cpus.iter().all(taken);
-        let fault = guest.map_or(Fault::Isolated, |name| Fault::Guest(name.clone()));
+        let fault = guest.map_or(Fault::Isolated, |thread| Fault::Guest(thread.to_string()));
         all.then_some(fault)
     }
 }

@@ -22,6 +22,7 @@ pub fn picture(facts: &HostFacts) -> Picture {
     };
     for net in case.nics() {
         let ground = Ground::new(&case, net, &BTreeSet::new(), &BTreeSet::new());
+        let home = Home::of(&case, vec![net]).ok();
         for irq in case.queue_irqs(net) {
             let cpus = if irq.effective.is_empty() {
                 &irq.affinity
@@ -33,7 +34,6 @@ pub fn picture(facts: &HostFacts) -> Picture {
             } else {
                 irq.name.clone()
             };
-            let home = Home::of(&case, vec![net]).ok();
             let wrong = match ground.fault(cpus) {
                 Some(Fault::Guest(guest)) => {
                     Some(format!("{}, where {guest} is pinned", name_cpus(cpus)))

@@ -79,17 +79,15 @@ struct OneLink<'a> {
 /// The link of a bond that sends nearly all, by counters of at least so many frames.
 fn one_link<'a>(
     case: &Case<'a>,
-    (net, bond): (&NetFacts, &BondFacts),
+    (net, bond): (&'a NetFacts, &BondFacts),
     count: &dyn Fn(&NetFacts, &str) -> u64,
     least: f64,
 ) -> Option<OneLink<'a>> {
     let works = |port: &NetFacts| {
         port.link.carrier || port.link.speed_mbps.is_some() || count(port, "tx_packets") > 0
     };
-    let ports: Vec<&NetFacts> = (case.facts.interfaces.iter())
-        .filter(|port| port.link.master.as_deref() == Some(net.name()) && port.link.up)
-        .filter(|port| works(port))
-        .collect();
+    let ports = case.facts.ports(net.name());
+    let ports: Vec<&NetFacts> = ports.filter(|port| port.link.up && works(port)).collect();
     let share_of = |name: &str| {
         let total: u64 = ports.iter().map(|port| count(port, name)).sum();
         let most = ports.iter().max_by_key(|port| count(port, name))?;

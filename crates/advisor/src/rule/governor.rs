@@ -34,14 +34,10 @@ const FAST: Reason = Reason {
 pub(super) fn data_cpus(case: &Case<'_>, report: &Report) -> BTreeSet<u32> {
     let now = case.nics().flat_map(|net| case.queue_irqs(net));
     let now = now.flat_map(|irq| irq.effective.iter().copied());
-    let proposed = report
-        .so_far()
-        .iter()
-        .flat_map(|f| &f.changes)
-        .filter_map(|c| match c.knob {
-            Knob::IrqAffinity { .. } | Knob::ThreadCpus { .. } => c.to.parse().ok(),
-            _ => None,
-        });
+    let proposed = report.changes().filter_map(|c| match c.knob {
+        Knob::IrqAffinity { .. } | Knob::ThreadCpus { .. } => c.to.parse().ok(),
+        _ => None,
+    });
     now.chain(proposed).chain(case.pinned_cpus()).collect()
 }
 

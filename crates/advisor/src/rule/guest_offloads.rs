@@ -47,13 +47,9 @@ fn check(case: &Case<'_>, report: &mut Report) {
     if case.goal != Goal::Throughput {
         return;
     }
-    let nics = case.facts.vms.iter();
-    for (vm, nic) in nics.flat_map(|vm| vm.nics.iter().map(move |nic| (vm, nic))) {
+    for (vm, nic) in case.guest_nics() {
         // A NIC that QEMU emulates has none of them, whatever is written: its model is the cause.
-        let emulated = nic
-            .model
-            .as_deref()
-            .is_some_and(|model| !model.starts_with("virtio"));
+        let emulated = nic.is_virtio() == Some(false);
         if emulated || nic.backend == "vfio" {
             continue;
         }

@@ -66,8 +66,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
 
 /// Threads that rules before this one move, and the CPUs they give them.
 fn moved_threads(report: &Report) -> (BTreeSet<u32>, BTreeSet<u32>) {
-    let changes = report.so_far().iter().flat_map(|finding| &finding.changes);
-    let threads = changes.filter_map(|change| match change.knob {
+    let threads = report.changes().filter_map(|change| match change.knob {
         Knob::ThreadCpus { tid, .. } => Some((tid, change.to.parse::<u32>().ok()?)),
         _ => None,
     });

@@ -31,9 +31,7 @@ const LEAVE: Reason = Reason {
 fn check(case: &Case<'_>, report: &mut Report) {
     let services = &case.facts.services;
     let placed: Vec<u32> = report
-        .so_far()
-        .iter()
-        .flat_map(|finding| &finding.changes)
+        .changes()
         .filter_map(|change| match change.knob {
             Knob::IrqAffinity { irq } => Some(irq),
             _ => None,

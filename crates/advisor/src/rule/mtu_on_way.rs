@@ -53,10 +53,7 @@ fn check(case: &Case<'_>, report: &mut Report) {
     let is_up = |net: &&NetFacts| net.link.up;
     let bridges = case.facts.interfaces.iter().filter(is_up);
     for bridge in bridges.filter(|net| net.class == InterfaceClass::Bridge) {
-        let ports = case.facts.interfaces.iter().filter(is_up);
-        let ports: Vec<&NetFacts> = ports
-            .filter(|net| net.link.master.as_deref() == Some(bridge.name()))
-            .collect();
+        let ports: Vec<&NetFacts> = case.facts.ports(bridge.name()).filter(is_up).collect();
         let Some((from, mtu)) = source(case, &ports) else {
             continue;
         };

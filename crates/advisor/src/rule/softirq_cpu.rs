@@ -60,7 +60,10 @@ fn check(case: &Case<'_>, report: &mut Report) {
     else {
         return;
     };
-    let nics: Vec<&NetFacts> = case.nics().filter(|net| on(case, net, cpu)).collect();
+    let nics: Vec<&NetFacts> = case
+        .nics()
+        .filter(|net| case.interrupts(net, cpu))
+        .collect();
     let helpers = helpers(case, window, &nics, cpu);
     if helpers.is_empty() {
         return;
@@ -94,13 +97,6 @@ fn check(case: &Case<'_>, report: &mut Report) {
 /// Whether soft interrupts fill the CPU, as far as they were counted apart.
 fn receives(window: &WindowFacts, cpu: u32) -> bool {
     window.softirq.is_empty() || window.softirq.get(&cpu).is_some_and(|share| *share >= MOST)
-}
-
-/// Whether an interrupt of the NIC goes to the CPU.
-fn on(case: &Case<'_>, net: &NetFacts, cpu: u32) -> bool {
-    case.queue_irqs(net)
-        .iter()
-        .any(|irq| irq.effective.contains(&cpu))
 }
 
 /// Idle CPUs near the NICs that nobody else has, where they are at least half of those there.

@@ -134,8 +134,7 @@ fn tell(
 
 /// The guest whose NIC an interface is.
 fn guest_of<'a>(case: &Case<'a>, interface: &str) -> Option<(&'a VmFacts, &'a VmNic)> {
-    let vms = case.facts.vms.iter();
-    let mut nics = vms.flat_map(|vm| vm.nics.iter().map(move |nic| (vm, nic)));
+    let mut nics = case.guest_nics();
     nics.find(|(_, nic)| nic.interface.as_deref() == Some(interface))
 }
 

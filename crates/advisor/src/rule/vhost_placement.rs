@@ -111,8 +111,7 @@ fn free<'a>(
     taken: impl Fn(&u32) -> bool,
     report: &Report,
 ) -> Option<u32> {
-    let changes = report.so_far().iter().flat_map(|finding| &finding.changes);
-    let planned: BTreeSet<&str> = changes.map(|change| change.to.as_str()).collect();
+    let planned: BTreeSet<&str> = report.changes().map(|change| change.to.as_str()).collect();
     let mut cpus = vm_cpus(case, home).into_iter();
     cpus.find(|cpu| !taken(cpu) && !planned.contains(cpu.to_string().as_str()))
 }
