@@ -1,6 +1,6 @@
 //! Journals of transactions on disk: one file each, every line synced before the next step.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -99,9 +99,8 @@ impl StateDir {
             source,
         };
         make(path).map_err(error)?;
-        let state = Self::opened(path).map_err(error)?;
-        let of = state.metadata()?;
-        state.trusted(&state.path, not_only_ours(&of))?;
+        let (state, metadata) = Self::opened(path).map_err(error)?;
+        state.trusted(&state.path, not_only_ours(&metadata))?;
         Ok(state)
     }
 
@@ -111,8 +110,8 @@ impl StateDir {
     /// # Errors
     /// [`JournalError::NotOurs`], [`JournalError::Io`].
     pub fn find(path: &Path) -> Result<Option<Self>, JournalError> {
-        let state = match Self::opened(path) {
-            Ok(state) => state,
+        let (state, metadata) = match Self::opened(path) {
+            Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {
                 return Err(JournalError::Io {
@@ -122,29 +121,18 @@ impl StateDir {
                 });
             }
         };
-        let of = state.metadata()?;
-        state.trusted(&state.path, not_only_of(&of, state.owner))?;
+        state.trusted(&state.path, not_only_of(&metadata, state.owner))?;
         Ok(Some(state))
     }
 
-    fn opened(path: &Path) -> io::Result<Self> {
+    fn opened(path: &Path) -> io::Result<(Self, Metadata)> {
         // A guard of this directory lives on when the terminal's folder is gone.
         let path = path.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
-        let owner = dir.metadata()?.uid();
-        let dir = Arc::new(dir.into());
-        Ok(Self { path, dir, owner })
-    }
-
-    fn metadata(&self) -> Result<std::fs::Metadata, JournalError> {
-        let of = self.dir.try_clone().map(File::from);
-        of.and_then(|dir| dir.metadata())
-            .map_err(|source| JournalError::Io {
-                operation: "look at",
-                path: self.path.clone(),
-                source,
-            })
+        let metadata = dir.metadata()?;
+        let (dir, owner) = (Arc::new(dir.into()), metadata.uid());
+        Ok((Self { path, dir, owner }, metadata))
     }
 
     /// The user whose directory it is.
