@@ -1,10 +1,10 @@
 //! What limits what the owner of a port receives.
 
-use nicety_model::BitRate;
 use nicety_model::knob::NOQUEUE;
 use nicety_model::traffic_control::{
     Bucket, Class, Filter, Handle, OURS, Qdisc, QdiscLimit, Recorded, TrafficControl,
 };
+use nicety_model::{BitRate, total};
 
 use super::{Adopted, By, Interface, Unknown, Way, is_deep_as_proxmoxs};
 use crate::policy::LEAST_RATE;
@@ -127,10 +127,7 @@ impl Most<'_> {
                 .any(|other| other.parent == class.handle)
         };
         let leaves = || self.classes.iter().filter(is_leaf);
-        let sum = |rates: &[Bucket]| {
-            let bits = rates.iter().map(|bucket| bucket.rate.0);
-            BitRate(bits.fold(0, u64::saturating_add))
-        };
+        let sum = |rates: &[Bucket]| BitRate(total(rates.iter().map(|bucket| bucket.rate.0)));
         let sure: Vec<Bucket> = leaves().map(|leaf| leaf.rate).collect::<Option<_>>()?;
         let each: Vec<Bucket> = leaves()
             .map(|leaf| self.one(leaf, MAX_DEPTH))

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use nicety_model::bill::{Billed, SLOT_SECONDS, TenantBill, Traffic, Usage, UsageRow};
+use nicety_model::total;
 
 /// What is billed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +46,7 @@ struct Tenant<'r> {
 impl Tenant<'_> {
     fn bill(&self, name: &str, due: u64) -> TenantBill {
         let samples = self.slots.len() as u64;
-        let slots = self.slots.values().map(|usage| usage.limited_ms);
-        let limited = slots.fold(0, u64::saturating_add);
+        let limited = total(self.slots.values().map(|usage| usage.limited_ms));
         TenantBill {
             tenant: name.to_owned(),
             hosts: self.hosts.iter().map(|host| (*host).to_owned()).collect(),

@@ -1,5 +1,7 @@
 //! Who is to get how much of one tenant's total.
 
+use nicety_model::total;
+
 use crate::level::{Share, level};
 
 /// Share of an equal part that an idle host keeps of a busy tenant, so that it can begin and be seen.
@@ -70,7 +72,7 @@ pub(super) fn targets(available: u64, guarantee: u64, wishes: &[Wish]) -> Vec<Ta
     }
     let (_, guarantees) = split(guarantee.min(available));
     let held = wishes.iter().filter_map(|wish| wish.has);
-    let over = held.fold(0, u64::saturating_add) > available;
+    let over = total(held) > available;
     let pairs = max.iter().zip(guarantees).zip(wishes);
     let targets = pairs.map(|((max, guarantee), wish)| {
         let max = (wish.has.filter(|has| !over && near(*has, *max))).unwrap_or(*max);
@@ -85,7 +87,7 @@ pub(super) fn targets(available: u64, guarantee: u64, wishes: &[Wish]) -> Vec<Ta
 /// Whether what the hosts have serves them: everybody has what the level gives and room to begin, and
 /// nearly all is handed out.
 fn still_good(available: u64, had: &[u64], given: &[f64], target: &[u64]) -> bool {
-    let sum = had.iter().copied().fold(0, u64::saturating_add);
+    let sum = total(had);
     if sum > available || (sum as f64) < (1.0 - HYSTERESIS) * available as f64 {
         return false;
     }

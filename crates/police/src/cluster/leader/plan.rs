@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nicety_model::BitRate;
+use nicety_model::{BitRate, total};
 
 use super::super::charge::{Charge, charge};
 use super::super::event::ClusterEvent;
@@ -131,11 +131,10 @@ impl<'a> Plan<'a> {
     ) -> (Vec<(&'a str, Next)>, bool) {
         let max = agreed.map_or(0, |of| of.max);
         let reserve = agreed.map_or(0, |of| self.unknown.reserve(&of));
-        let sum = |of: &mut dyn Iterator<Item = u64>| of.fold(0, u64::saturating_add);
-        let charged = sum(&mut parts.iter().map(|part| part.charge.now)).saturating_add(reserve);
+        let charged = total(parts.iter().map(|part| part.charge.now)).saturating_add(reserve);
         // What hosts hold that cannot be asked: dead ones, and those that have not the tenant any more.
         let silent = parts.iter().filter(|part| part.wish.is_none());
-        let fixed = sum(&mut silent.map(|part| part.charge.now)).saturating_add(reserve);
+        let fixed = total(silent.map(|part| part.charge.now)).saturating_add(reserve);
         let wishes: Vec<Wish> = parts.iter().filter_map(|part| part.wish).collect();
         let guarantee = agreed.map_or(0, |of| of.guarantee);
         let mut targets = targets(max.saturating_sub(fixed), guarantee, &wishes).into_iter();
